@@ -1,0 +1,50 @@
+# How ramie's own code is compiled: here, and not in the library's interface, so that users keep their own flags.
+
+if(ramie_top_level)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo or MinSizeRel" FORCE)
+  endif()
+  set(CMAKE_CXX_EXTENSIONS OFF)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+  find_program(RAMIE_CCACHE ccache)
+  mark_as_advanced(RAMIE_CCACHE)
+  if(RAMIE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${RAMIE_CCACHE}")
+  endif()
+endif()
+
+# Everything in this build is instrumented alike, GoogleTest built from source included.
+if(RAMIE_SANITIZE)
+  add_compile_options(-fsanitize=${RAMIE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${RAMIE_SANITIZE})
+  if(RAMIE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+if(RAMIE_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()
+
+# Warnings for a target that is compiled from our own sources.
+function(ramie_own_code target)
+  set(cxx "$<COMPILE_LANGUAGE:CXX>")
+  set(clang "$<AND:${cxx},$<CXX_COMPILER_ID:Clang,AppleClang>>")
+  set(gcc "$<AND:${cxx},$<CXX_COMPILER_ID:GNU>>")
+  target_compile_options(
+    ${target}
+    PRIVATE "$<${cxx}:-Wall;-Wextra;-Wconversion;-Wshadow>"
+            # gcc's -Wconversion leaves signs alone; ask both compilers for the same.
+            "$<${clang}:-Wno-sign-conversion>"
+            # gcc 12 takes "text" + std::string{} for an overlapping copy (gcc bug 105651, gone in 13).
+            "$<$<AND:${gcc},$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>")
+  if(RAMIE_WERROR)
+    target_compile_options(${target} PRIVATE "$<${cxx}:-Werror>")
+    if(RAMIE_SANITIZE)
+      # Instrumentation confuses gcc's flow analysis, and -Wtsan names every fence, of which TSan knows nothing.
+      target_compile_options(
+        ${target} PRIVATE "$<${gcc}:-Wno-error=maybe-uninitialized;-Wno-error=stringop-overflow;-Wno-error=tsan>")
+    endif()
+  endif()
+endfunction()

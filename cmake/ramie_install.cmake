@@ -1,0 +1,44 @@
+# Installs the library, its headers and what find_package(ramie) and pkg-config need to find them.
+include(CMakePackageConfigHelpers)
+
+set(ramie_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ramie")
+
+install(
+  TARGETS ramie
+  EXPORT ramieTargets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+# All headers, those in detail/ too: the templates need them.
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/ramie/"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ramie"
+  FILES_MATCHING
+  PATTERN "*.hpp"
+  # Helpers of tests stay here.
+  PATTERN "testing.hpp" EXCLUDE)
+
+install(
+  EXPORT ramieTargets
+  NAMESPACE ramie::
+  DESTINATION "${ramie_package_dir}")
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/ramieConfig.cmake.in" "${PROJECT_BINARY_DIR}/ramieConfig.cmake"
+  INSTALL_DESTINATION "${ramie_package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/ramieConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/ramieConfig.cmake" "${PROJECT_BINARY_DIR}/ramieConfigVersion.cmake"
+        DESTINATION "${ramie_package_dir}")
+
+# In ramie.pc paths are relative to the file itself, so that a moved prefix keeps working. That needs relative directories.
+file(RELATIVE_PATH ramie_pc_to_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(ramie_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+  set(ramie_pc_libdir "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set(ramie_pc_includedir "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+else()
+  set(ramie_pc_prefix "\${pcfiledir}/${ramie_pc_to_prefix}")
+  set(ramie_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(ramie_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ramie.pc.in" "${PROJECT_BINARY_DIR}/ramie.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ramie.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,102 @@
+# Tests and examples: which sources become which program, and how ctest runs it.
+
+# No test takes this long; it only catches what hangs. Sanitizers and emulators are slow, so it is generous.
+set(ramie_test_timeout_s 600)
+
+# Makes GTest::gtest_main, for the system that is built for. The distribution's library is for the build machine, so a
+# cross build compiles the sources that come with the same package.
+macro(ramie_find_gtest)
+  if(NOT TARGET GTest::gtest_main)
+    if(CMAKE_CROSSCOMPILING)
+      set(RAMIE_GTEST_SOURCE "/usr/src/googletest" CACHE PATH "Sources of GoogleTest, for cross builds")
+      set(INSTALL_GTEST OFF)
+      set(BUILD_GMOCK OFF)
+      add_subdirectory("${RAMIE_GTEST_SOURCE}" "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+    else()
+      find_package(GTest REQUIRED)
+    endif()
+  endif()
+endmacro()
+
+# Every <folder>/**/*.test.cpp becomes a program of its own: ramie/stack/pool.test.cpp is test_stack_pool, and its cases are
+# stack.pool.<suite>.<case> to ctest, labelled `stack`. Further arguments are libraries to link.
+function(ramie_add_tests folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.test.cpp")
+  foreach(source IN LISTS sources)
+    string(REGEX REPLACE "^ramie/|\\.test\\.cpp$" "" stem "${source}")
+    string(REPLACE "/" "_" program "test_${stem}")
+    string(REPLACE "/" "." prefix "${stem}.")
+    string(REGEX REPLACE "/.*" "" label "${stem}")
+
+    add_executable(${program} "${source}")
+    target_link_libraries(${program} PRIVATE ramie::ramie GTest::gtest_main ${ARGN})
+    ramie_own_code(${program})
+    # Listing the cases before the run, not while building, lets a cross build list them under its emulator.
+    gtest_discover_tests(
+      ${program}
+      TEST_PREFIX "${prefix}"
+      NO_PRETTY_VALUES
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS "${label}")
+  endforeach()
+endfunction()
+
+# Every examples/*.cpp becomes example_<name> and the test example.<name>, which must exit with 0 and, where there is an
+# <name>.expected beside it, print just that.
+function(ramie_add_examples)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
+  file(GLOB expectations CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.expected")
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    set(program "example_${name}")
+    add_executable(${program} "${source}")
+    target_link_libraries(${program} PRIVATE ramie::ramie)
+    ramie_own_code(${program})
+    if(RAMIE_BUILD_TESTS)
+      set(expected "${PROJECT_SOURCE_DIR}/examples/${name}.expected")
+      if(expected IN_LIST expectations)
+        list(JOIN CMAKE_CROSSCOMPILING_EMULATOR "|" emulator)
+        add_test(
+          NAME example.${name}
+          COMMAND
+            ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:${program}>" "-DEXPECTED=${expected}" "-DEMULATOR=${emulator}" -P
+            "${PROJECT_SOURCE_DIR}/cmake/run_example.cmake")
+      else()
+        add_test(NAME example.${name} COMMAND ${program})
+      endif()
+      set_tests_properties(example.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example)
+    endif()
+  endforeach()
+endfunction()
+
+# Tests of the project rather than of the code. They do not depend on how the library was compiled, so the release builds
+# are enough.
+function(ramie_add_project_tests)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_CROSSCOMPILING OR RAMIE_SANITIZE)
+    return()
+  endif()
+
+  # Compiling every header alone takes its time; one compiler is enough for what it is to find.
+  find_package(Python3 COMPONENTS Interpreter)
+  if(Python3_Interpreter_FOUND AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_test(NAME house COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/house_check.py" --compiler
+                                "${CMAKE_CXX_COMPILER}")
+    add_test(NAME house.finds_mistakes COMMAND "${Python3_EXECUTABLE}"
+                                               "${PROJECT_SOURCE_DIR}/tests/house/house_check_test.py")
+    set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
+  endif()
+
+  set(ways add_subdirectory)
+  if(RAMIE_INSTALL)
+    list(APPEND ways find_package)
+  endif()
+  foreach(way IN LISTS ways)
+    add_test(NAME consumer.${way} COMMAND "${PROJECT_SOURCE_DIR}/tests/consumer/run.sh" ${way} "${PROJECT_BINARY_DIR}")
+    set_tests_properties(
+      consumer.${way} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+                                 "CMAKE=${CMAKE_COMMAND};CXX=${CMAKE_CXX_COMPILER}")
+  endforeach()
+endfunction()
+
+include(GoogleTest)

@@ -1,0 +1,10 @@
+# Runs PROGRAM (under EMULATOR, words separated by '|', if there is one) and compares what it prints with the file EXPECTED.
+string(REPLACE "|" ";" emulator "${EMULATOR}")
+execute_process(COMMAND ${emulator} "${PROGRAM}" OUTPUT_VARIABLE printed RESULT_VARIABLE result)
+file(READ "${EXPECTED}" expected)
+if(NOT result STREQUAL "0")
+  message(FATAL_ERROR "${PROGRAM} ended with ${result}; it had printed:\n${printed}")
+endif()
+if(NOT printed STREQUAL expected)
+  message(FATAL_ERROR "${PROGRAM} printed:\n${printed}\nwhere ${EXPECTED} has:\n${expected}")
+endif()

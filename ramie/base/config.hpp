@@ -1,0 +1,36 @@
+// Build-wide switches: which sanitizer watches, which attributes the compiler has.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RAMIE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RAMIE_ASAN 1
+#endif
+#endif
+#ifndef RAMIE_ASAN
+#define RAMIE_ASAN 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define RAMIE_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RAMIE_TSAN 1
+#endif
+#endif
+#ifndef RAMIE_TSAN
+#define RAMIE_TSAN 0
+#endif
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "ramie runs on x86-64 and aarch64"
+#endif
+#if !defined(__linux__)
+#error "ramie runs on Linux"
+#endif
+
+#define RAMIE_ALWAYS_INLINE __attribute__((always_inline)) inline
+#define RAMIE_LAMBDA_INLINE __attribute__((always_inline))
+#define RAMIE_NOINLINE __attribute__((noinline))
+#define RAMIE_COLD __attribute__((cold, noinline))

@@ -1,0 +1,115 @@
+# Sourced by ./run: what has to be installed, and how. Debian and Ubuntu only; elsewhere it says what is needed and goes on.
+
+# A package, and the program that makes it needless where it came from somewhere else.
+build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
+cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
+debug_packages=(gdb=gdb valgrind=valgrind)
+
+# The version whose clang-format decides, wherever the distribution has it.
+clang_version_preferred=19
+cmake_version_min=3.22
+
+is_installed() { # package[=program]
+  local package=${1%%=*} program=
+  [[ $1 == *=* ]] && program=${1#*=}
+  [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+    { [[ -n $program ]] && command -v "$program" >/dev/null; }
+}
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif [[ -t 0 ]]; then
+    sudo "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+# apt-get, once more if it fails: mirrors have bad moments.
+apt_get() {
+  local attempt
+  for attempt in 1 2; do
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >&2 && return 0
+    ((attempt == 1)) && note "apt-get $1 failed; trying once more" && sleep 3
+  done
+  return 1
+}
+
+apt_lists_fresh=no
+update_apt_lists() {
+  [[ $apt_lists_fresh == yes ]] && return 0
+  apt_get update || note "apt-get update failed; going on with the lists that are here"
+  apt_lists_fresh=yes
+}
+
+# Installs those of the given packages that are missing; where it cannot, it says how to and returns 1.
+need() {
+  local item missing=()
+  if ! command -v dpkg-query >/dev/null; then
+    note "not a Debian or Ubuntu: make sure that these, or what they are called here, are installed: ${*%%=*}"
+    return 0
+  fi
+  for item in "$@"; do
+    is_installed "$item" || missing+=("${item%%=*}")
+  done
+  ((${#missing[@]} == 0)) && return 0
+  if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    note "these packages are missing, and without root or sudo they cannot be installed from here: ${missing[*]}"
+    note "as root:  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    return 1
+  fi
+  note "installing ${missing[*]}"
+  update_apt_lists
+  if ! apt_get install --no-install-recommends "${missing[@]}"; then
+    note "could not install: ${missing[*]}"
+    note "as root:  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    return 1
+  fi
+}
+
+need_build() {
+  local version
+  need "${build_packages[@]}" || return 1
+  version=$(cmake --version | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
+  if [[ $(printf '%s\n' "$cmake_version_min" "$version" | sort -V | head -n 1) != "$cmake_version_min" ]]; then
+    note "cmake here is $version, and ramie needs $cmake_version_min or newer; this distribution is too old to bring one."
+    note "see https://cmake.org/download, or a virtual environment with 'pip install cmake'"
+    return 1
+  fi
+}
+
+# Says which version of clang to use: the preferred one if it is installed or can be, else the newest that can be.
+clang_version() {
+  local known
+  if [[ -n $(command -v "clang-format-$clang_version_preferred" "clang++-$clang_version_preferred") ]]; then
+    echo "$clang_version_preferred"
+  elif command -v apt-cache >/dev/null; then
+    known=$(apt-cache search --names-only '^clang-format-[0-9]+$' | sed 's/^clang-format-\([0-9]*\).*/\1/' | sort -n)
+    grep -x "$clang_version_preferred" <<<"$known" || tail -n 1 <<<"$known"
+  fi
+}
+
+# Installs tools of one version of clang (of clang, clang-tidy, clang-format, libclang-rt) and sets clang_suffix to what the
+# names of their programs end in.
+need_clang() {
+  local version tool packages=()
+  version=$(clang_version)
+  if [[ -z $version ]] && command -v apt-cache >/dev/null; then
+    update_apt_lists
+    version=$(clang_version)
+  fi
+  if [[ -z $version ]]; then
+    clang_suffix=
+    note "no package is known that brings clang: make sure that these are installed: $*"
+    return 0
+  fi
+  for tool in "$@"; do
+    case $tool in
+      libclang-rt) packages+=("libclang-rt-$version-dev") ;;
+      *) packages+=("$tool-$version=$tool-$version") ;;
+    esac
+  done
+  need "${packages[@]}" || return 1
+  clang_suffix=-$version
+}
