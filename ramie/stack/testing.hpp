@@ -1,0 +1,147 @@
+// For the tests of this floor: system calls that fail, code that runs on a stack of the pool, memory as others see it.
+#pragma once
+
+#include <ramie/context/context.hpp>
+#include <ramie/context/sanitizer.hpp>
+#include <ramie/stack/pool.hpp>
+#include <ramie/stack/system.hpp>
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+namespace ramie::detail::testing {
+
+/// While it lives, system calls number `first` to `last` (from 0) of this floor fail with `code`. One at a time.
+class failing_calls {
+ public:
+  failing_calls(std::size_t first, std::size_t last, int code = ENOMEM) noexcept {
+    made_ = 0;
+    first_ = first;
+    last_ = last;
+    code_ = code;
+    replace_calls(&table);
+  }
+  ~failing_calls() { replace_calls(nullptr); }
+  failing_calls(const failing_calls&) = delete;
+  failing_calls& operator=(const failing_calls&) = delete;
+
+  /// Calls made so far, those that failed included.
+  [[nodiscard]] static std::size_t made() noexcept { return made_; }
+
+ private:
+  static bool fails() noexcept {
+    const std::size_t number = made_++;
+    if (number < first_ || number > last_) return false;
+    errno = code_;
+    return true;
+  }
+  static void* map(std::size_t size) noexcept { return fails() ? nullptr : kernel_calls.map(size); }
+  static int unmap(void* address, std::size_t size) noexcept { return fails() ? -1 : kernel_calls.unmap(address, size); }
+  static int advise(void* address, std::size_t size, int advice) noexcept {
+    return fails() ? -1 : kernel_calls.advise(address, size, advice);
+  }
+  static ssize_t advise_ranges(const iovec* ranges, std::size_t count, int advice) noexcept {
+    return fails() ? -1 : kernel_calls.advise_ranges(ranges, count, advice);
+  }
+  static int protect(void* address, std::size_t size, int protection) noexcept {
+    return fails() ? -1 : kernel_calls.protect(address, size, protection);
+  }
+
+  static inline const memory_calls table{map, unmap, advise, advise_ranges, protect, kernel_calls.max_map_count};
+  static inline std::atomic<std::size_t> made_{0}, first_{0}, last_{0};
+  static inline std::atomic<int> code_{0};
+};
+
+/// While it lives, `replacement` is in use.
+class replaced_calls {
+ public:
+  explicit replaced_calls(const memory_calls& replacement) noexcept { replace_calls(&replacement); }
+  ~replaced_calls() { replace_calls(nullptr); }
+  replaced_calls(const replaced_calls&) = delete;
+  replaced_calls& operator=(const replaced_calls&) = delete;
+};
+
+/// Whether the byte can be read, found out without a signal: the kernel reads it for us. Not for two threads at once.
+inline bool readable(const void* address) noexcept {
+  static int ends[2] = {-1, -1};
+  if (ends[0] < 0 && ::pipe(ends) != 0) std::abort();
+  // Past the sanitizers' wrappers, which would complain of the byte themselves.
+  if (::syscall(SYS_write, ends[1], address, 1) != 1) return false;
+  char byte;
+  return ::syscall(SYS_read, ends[0], &byte, 1) == 1;
+}
+
+/// Whether this is not Linux but a program that runs foreign processors' code. Such take any advice, and know little of /proc.
+inline bool emulated() noexcept {
+  constexpr int no_such_advice = 9999;
+  void* page = kernel_calls.map(page_size());
+  const bool taken = kernel_calls.advise(page, page_size(), no_such_advice) == 0;
+  kernel_calls.unmap(page, page_size());
+  return taken;
+}
+
+/// The safer style starts this program again, which an emulator cannot.
+inline const char* death_test_style() noexcept { return emulated() ? "fast" : "threadsafe"; }
+
+/// Runs `f` on `s` and comes back when it returns. If it never does, `abandon` goes back from within it.
+class excursion {
+ public:
+  explicit excursion(stack& s) noexcept : stack_{s} {}
+
+  template <typename F>
+  void run(F f) {
+    function_ = [](void* it) { (*static_cast<F*>(it))(); };
+    argument_ = &f;
+    char* const top = stack_.top - sanitizer_reserve;
+    sanitizer_start(stack_.top);
+    const context start = fresh_context(top, arrive);
+    home_fiber_ = sanitizer_thread_fiber();
+    sanitizer_switch around;
+    void* fiber = nullptr;
+#if RAMIE_TSAN
+    fiber = tsan_fiber_of(stack_.top);
+#endif
+    around.before(lowest_usable(stack_), usable_size(stack_), fiber, false);
+    static_cast<void>(switch_context(home_, start, {reinterpret_cast<std::uintptr_t>(this), nullptr}));
+    around.after();
+    sanitizer_finish(stack_.top);
+  }
+
+  [[noreturn]] void abandon() noexcept {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    std::size_t size = 0;
+    ::pthread_getattr_np(::pthread_self(), &attributes);
+    ::pthread_attr_getstack(&attributes, &low, &size);
+    ::pthread_attr_destroy(&attributes);
+    sanitizer_switch around;
+    around.before(low, size, home_fiber_, true);
+    context never;
+    static_cast<void>(switch_context(never, home_, {}));
+    __builtin_unreachable();
+  }
+
+ private:
+  static void arrive(std::uintptr_t word, void*) noexcept {
+    sanitizer_switch::arrived();
+    auto* self = reinterpret_cast<excursion*>(word);
+    self->function_(self->argument_);
+    self->abandon();
+  }
+
+  stack& stack_;
+  context home_;
+  void (*function_)(void*) = nullptr;
+  void* argument_ = nullptr;
+  void* home_fiber_ = nullptr;
+};
+
+}  // namespace ramie::detail::testing
