@@ -1,0 +1,68 @@
+#include <ramie/sched/blocking_pool.hpp>
+
+#include <ramie/base/error.hpp>
+
+#include <pthread.h>
+
+#include <chrono>
+#include <cstdio>
+#include <system_error>
+#include <thread>
+
+namespace ramie::detail {
+
+blocking_pool::~blocking_pool() {
+  std::unique_lock guard{lock_};
+  ending_ = true;
+  change_.notify_all();
+  change_.wait(guard, [this] { return threads_ == 0; });
+}
+
+void blocking_pool::submit(blocking_call& call) {
+  std::unique_lock guard{lock_};
+  if (idle_ <= waiting_calls_ && threads_ < threads_most_) {
+    try {
+      std::thread{[this] { thread_main(); }}.detach();  // counted instead: see the destructor
+      ++threads_;
+    } catch (const std::system_error& e) {
+      if (threads_ == 0)
+        throw resource_error{"ramie: blocking: cannot start a helper thread: " + e.code().message() +
+                                 " (limits: RLIMIT_NPROC, kernel.threads-max, the cgroup's pids.max)",
+                             e.code().value()};
+      // Those that are there will get to it.
+    }
+  }
+  call.next = nullptr;
+  (first_ == nullptr ? first_ : last_->next) = &call;
+  last_ = &call;
+  ++waiting_calls_;
+  guard.unlock();
+  change_.notify_one();
+}
+
+void blocking_pool::thread_main() noexcept {
+  char name[16];
+  std::snprintf(name, sizeof name, "%.10s/blk", name_.c_str());
+  ::pthread_setname_np(::pthread_self(), name);
+  std::unique_lock guard{lock_};
+  for (;;) {
+    if (first_ == nullptr && !ending_) {
+      ++idle_;
+      const bool call_came = change_.wait_for(guard, std::chrono::seconds{10}, [this] { return first_ != nullptr || ending_; });
+      --idle_;
+      if (!call_came) break;
+    }
+    if (first_ == nullptr) break;
+    blocking_call* call = first_;
+    first_ = call->next;
+    --waiting_calls_;
+    guard.unlock();
+    call->run(*call);
+    guard.lock();
+  }
+  --threads_;
+  // Inside the lock: once the destructor sees zero threads, everything here may go away.
+  change_.notify_all();
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,44 @@
+// Threads on which fibers have blocking calls made, so that no worker is held up.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace ramie::detail {
+
+/// One call. Lives on the stack of the fiber that waits for it.
+struct blocking_call {
+  void (*run)(blocking_call& self) noexcept;  // calls, keeps result or exception, wakes the fiber: the last touch
+  blocking_call* next = nullptr;
+};
+
+/// Starts threads as calls come in, up to a limit; further calls queue, first in first out. A thread that finds no call for ten seconds ends.
+class blocking_pool {
+ public:
+  blocking_pool(std::size_t threads_most, std::string name) : threads_most_{threads_most}, name_{std::move(name)} {}
+  ~blocking_pool();  // no calls may be under way
+  blocking_pool(const blocking_pool&) = delete;
+  blocking_pool& operator=(const blocking_pool&) = delete;
+
+  /// Throws resource_error if there is no thread at all and none can be started; the call was then not taken. Any thread.
+  void submit(blocking_call& call);
+
+ private:
+  void thread_main() noexcept;
+
+  const std::size_t threads_most_;
+  const std::string name_;
+  std::mutex lock_;
+  std::condition_variable change_;
+  blocking_call* first_ = nullptr;
+  blocking_call* last_ = nullptr;
+  std::size_t waiting_calls_ = 0;
+  std::size_t idle_ = 0;
+  std::size_t threads_ = 0;
+  bool ending_ = false;
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,95 @@
+#include <ramie/sched/cpu_count.hpp>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+namespace ramie::detail {
+
+namespace {
+
+/// The smaller quota; 0 stands for none.
+double tighter(double a, double b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+double quota_v2(const std::string& directory) {
+  std::ifstream file{directory + "/cpu.max"};
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 0;
+  char* end = nullptr;
+  const double value = std::strtod(quota.c_str(), &end);
+  return *end == '\0' && value > 0 ? value / period : 0;
+}
+
+double quota_v1(const std::string& directory) {
+  std::ifstream quota_file{directory + "/cpu.cfs_quota_us"};
+  std::ifstream period_file{directory + "/cpu.cfs_period_us"};
+  double quota = 0;
+  double period = 0;
+  if (!(quota_file >> quota) || !(period_file >> period) || quota <= 0 || period <= 0) return 0;
+  return quota / period;
+}
+
+/// The tightest quota of the group at `path` below `mount`, and of all groups above it.
+double tightest(const std::string& mount, std::string path, double (*quota_of)(const std::string&)) {
+  double quota = 0;
+  for (;;) {
+    quota = tighter(quota, quota_of(mount + path));
+    const std::size_t slash = path.rfind('/');
+    if (path.empty() || slash == std::string::npos) return quota;
+    path.erase(slash);
+  }
+}
+
+}  // namespace
+
+double cgroup_cpu_quota(const std::string& root) {
+  // Lines of /proc/self/cgroup: "0::/path" for v2, "N:controller,controller:/path" for v1.
+  std::ifstream groups{root + "/proc/self/cgroup"};
+  std::string line;
+  double quota = 0;
+  while (std::getline(groups, line)) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    if (path == "/") path.clear();
+    if (controllers.empty()) {
+      quota = tighter(quota, tightest(root + "/sys/fs/cgroup", path, quota_v2));
+      quota = tighter(quota, tightest(root + "/sys/fs/cgroup/unified", path, quota_v2));
+      continue;
+    }
+    std::istringstream names{controllers};
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name != "cpu") continue;
+      quota = tighter(quota, tightest(root + "/sys/fs/cgroup/cpu", path, quota_v1));
+      quota = tighter(quota, tightest(root + "/sys/fs/cgroup/" + controllers, path, quota_v1));
+    }
+  }
+  return quota;
+}
+
+int usable_cpus(const std::string& root) {
+  // Machines may have more CPUs than a cpu_set_t holds: grow the mask until the kernel is content.
+  int cpus = 0;
+  for (int size = 1024; size <= 1 << 20 && cpus == 0; size *= 2) {
+    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(size));
+    if (mask == nullptr) break;
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(size));
+    CPU_ZERO_S(bytes, mask);
+    if (::sched_getaffinity(0, bytes, mask) == 0) cpus = CPU_COUNT_S(bytes, mask);
+    CPU_FREE(mask);
+  }
+  if (cpus == 0) cpus = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  const double quota = cgroup_cpu_quota(root);
+  if (quota > 0) cpus = std::min(cpus, static_cast<int>(std::ceil(quota)));
+  return std::max(1, cpus);
+}
+
+}  // namespace ramie::detail

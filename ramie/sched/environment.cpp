@@ -1,0 +1,106 @@
+#include <ramie/sched/environment.hpp>
+
+#include <ramie/base/error.hpp>
+#include <ramie/sched/cpu_count.hpp>
+#include <ramie/stack/pool.hpp>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace ramie::detail {
+
+namespace {
+
+constexpr int workers_most = 1024;
+constexpr int spares_most = 256;
+constexpr int blocking_threads_most = 4096;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& value, const std::string& range) {
+  throw invalid_argument{"ramie: " + what + " is " + value + "; it must be " + range};
+}
+
+std::string quoted(std::string_view text) {
+  std::string result{'"'};
+  result += text;
+  result += '"';
+  return result;
+}
+
+void check_range(const char* what, long value, long least, long most) {
+  if (value < least || value > most)
+    refuse(what, std::to_string(value), "from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+/// A whole number with an optional suffix K or M, as `what` wants it; `range` for the message.
+long parse(const char* what, std::string_view text, bool suffixes, const std::string& range) {
+  long value = 0;
+  const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view suffix{rest, static_cast<std::size_t>(text.data() + text.size() - rest)};
+  long unit = 1;
+  if (suffixes && (suffix == "K" || suffix == "k")) unit = 1024;
+  else if (suffixes && (suffix == "M" || suffix == "m")) unit = 1024 * 1024;
+  else if (!suffix.empty()) unit = 0;
+  if (problem != std::errc{} || unit == 0 || value > (1L << 50) / unit || value < 0) refuse(what, quoted(text), range);
+  return value * unit;
+}
+
+const char* set_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "shared_queue", "round_robin", "dedicated"};
+
+}  // namespace
+
+runtime_options resolve(runtime_options o) {
+  const std::string workers_range = "a whole number from 1 to " + std::to_string(workers_most);
+  if (o.workers != 0) {
+    check_range("runtime_options::workers", o.workers, 1, workers_most);
+  } else if (const char* text = set_variable("RAMIE_WORKERS")) {
+    const long value = parse("RAMIE_WORKERS", text, false, workers_range);
+    if (value < 1 || value > workers_most) refuse("RAMIE_WORKERS", std::to_string(value), workers_range);
+    o.workers = static_cast<int>(value);
+  } else {
+    o.workers = std::min(usable_cpus(), workers_most);
+  }
+
+  const std::string stack_range = "from " + std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes";
+  if (o.stack_size == 0) {
+    o.stack_size = stack_size_default;
+    if (const char* text = set_variable("RAMIE_STACK_SIZE")) {
+      const long value = parse("RAMIE_STACK_SIZE", text, true, stack_range);
+      if (value < static_cast<long>(stack_size_min) || value > static_cast<long>(stack_size_max))
+        refuse("RAMIE_STACK_SIZE", std::to_string(value), stack_range);
+      o.stack_size = static_cast<std::size_t>(value);
+    }
+  } else if (o.stack_size < stack_size_min || o.stack_size > stack_size_max) {
+    refuse("runtime_options::stack_size", std::to_string(o.stack_size), stack_range);
+  }
+
+  if (o.placement == placement::work_stealing) {
+    if (const char* text = set_variable("RAMIE_PLACEMENT")) {
+      bool known = false;
+      for (int i = 0; i < 5; ++i) {
+        if (std::strcmp(text, placement_names[i]) != 0) continue;
+        known = true;
+        o.placement = static_cast<placement>(i);
+      }
+      if (!known)
+        refuse("RAMIE_PLACEMENT", quoted(text),
+               "one of work_stealing, stealing_no_affinity, shared_queue, round_robin, dedicated");
+    }
+  }
+  if (o.placement != placement::work_stealing)
+    refuse("runtime_options::placement", placement_names[static_cast<int>(o.placement)], "work_stealing: the other policies are not there yet");
+
+  check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);
+  check_range("runtime_options::blocking_threads", o.blocking_threads, 1, blocking_threads_most);
+  check_range("runtime_options::stall_after", o.stall_after.count(), 1, 3'600'000);
+  return o;
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,84 @@
+// Work that comes from outside the workers: new tasks and woken stacks, first in first out, both intrusive, so that a
+// wake-up needs no memory. One short lock; workers look here every so many dispatches and whenever they run dry.
+#pragma once
+
+#include <ramie/sched/spin_lock.hpp>
+#include <ramie/sched/task.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+
+namespace ramie::detail {
+
+template <class Item>
+class intrusive_fifo {
+ public:
+  void push(Item* item) noexcept {
+    item->next = nullptr;
+    if (first_ == nullptr) first_ = item;
+    else last_->next = item;
+    last_ = item;
+  }
+  Item* pop() noexcept {
+    Item* item = first_;
+    if (item != nullptr) first_ = item->next;
+    return item;
+  }
+  /// The first item that `wanted` accepts, else null.
+  template <class Wanted>
+  Item* pop_if(Wanted wanted) noexcept {
+    Item* before = nullptr;
+    for (Item* item = first_; item != nullptr; before = item, item = item->next) {
+      if (!wanted(*item)) continue;
+      (before == nullptr ? first_ : before->next) = item->next;
+      if (last_ == item) last_ = before;
+      return item;
+    }
+    return nullptr;
+  }
+
+ private:
+  Item* first_ = nullptr;
+  Item* last_ = nullptr;
+};
+
+class injector {
+ public:
+  void push(task* t) noexcept {
+    std::lock_guard guard{lock_};
+    tasks_.push(t);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  void push(stack* s) noexcept {
+    std::lock_guard guard{lock_};
+    stacks_.push(s);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  struct item {
+    stack* resume = nullptr;
+    task* start = nullptr;
+    explicit operator bool() const noexcept { return resume != nullptr || start != nullptr; }
+  };
+  /// The oldest stack, or the oldest task; tasks first if `tasks_first`. `wanted(stack)` may refuse a stack.
+  template <class Wanted>
+  item pop(bool tasks_first, Wanted wanted) noexcept {
+    item found;
+    if (size() == 0) return found;
+    std::lock_guard guard{lock_};
+    if (tasks_first) found.start = tasks_.pop();
+    if (!found) found.resume = stacks_.pop_if(wanted);
+    if (!found && !tasks_first) found.start = tasks_.pop();
+    if (found) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    return found;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+
+ private:
+  spin_lock lock_;
+  std::atomic<std::size_t> size_{0};
+  intrusive_fifo<task> tasks_;
+  intrusive_fifo<stack> stacks_;
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,142 @@
+// The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody does, whether
+//  M1 work lies in a queue that does not move while others sleep: it wakes one;
+//  M2 timers of a busy worker are due: it fires them;
+//  M3 every worker on duty is stalled (no dispatch for `stall_after`: a blocking call, a long computation) while work
+//     waits: it calls a spare worker, which retires when fewer are stalled.
+// After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
+//  monitor: word = 0, heavy fence, does anybody work?      worker: idle = false, light fence, word == 0? wake the monitor
+// The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
+#include <ramie/base/error.hpp>
+#include <ramie/sched/futex.hpp>
+#include <ramie/sched/scheduler.hpp>
+
+#include <pthread.h>
+
+#include <cstdio>
+#include <system_error>
+
+namespace ramie::detail {
+
+namespace {
+constexpr std::int64_t busy_tick_ns = 1'000'000;
+constexpr std::int64_t quiet_tick_ns = 10'000'000;
+constexpr int quiet_ticks_most = 5;
+}  // namespace
+
+void scheduler::rouse_monitor() noexcept {
+  light_fence();
+  if (monitor_word_.load(std::memory_order_relaxed) != 0) return;
+  if (monitor_word_.exchange(1, std::memory_order_acq_rel) == 0) futex_wake(monitor_word_);
+}
+
+void scheduler::monitor_main() noexcept {
+  char name[16];
+  std::snprintf(name, sizeof name, "%.10s/mon", options_.name.c_str());
+  ::pthread_setname_np(::pthread_self(), name);
+  int quiet_ticks = 0;
+  monitor_word_.store(1, std::memory_order_relaxed);
+  const std::atomic<std::uint32_t> nobody_wakes_this{0};
+  while (!ending_.load(std::memory_order_acquire)) {
+    const bool busy = monitor_round(now_ns());
+    quiet_ticks = busy ? 0 : quiet_ticks + 1;
+    if (quiet_ticks > quiet_ticks_most) {
+      monitor_word_.store(0, std::memory_order_relaxed);
+      heavy_fence();
+      if (!ending_.load(std::memory_order_acquire) && !monitor_round(now_ns())) futex_wait(monitor_word_, 0);
+      monitor_word_.store(1, std::memory_order_relaxed);
+      quiet_ticks = 0;
+      continue;
+    }
+    futex_wait(nobody_wakes_this, 0, busy ? busy_tick_ns : quiet_tick_ns);
+  }
+}
+
+bool scheduler::monitor_round(std::int64_t now) noexcept {
+  const std::int64_t stall_ns = std::chrono::nanoseconds{options_.stall_after}.count();
+  bool busy = false;
+  bool somebody_sleeps = false;
+  bool stuck_queue = injected_.size() != 0;
+  bool work_waits = stuck_queue;
+  std::uint32_t stalled = 0;
+  std::uint32_t on_duty = 0;
+  const std::size_t n = worker_count();
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& w = at(i);
+    if (!w.on_duty.load(std::memory_order_acquire)) continue;
+    if (w.idle.load(std::memory_order_acquire)) {
+      somebody_sleeps = true;
+      continue;
+    }
+    busy = true;
+    ++on_duty;
+    watch& seen = watches_[i];
+    const std::uint64_t dispatches = w.dispatches.value();
+    if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now};
+    const std::int64_t still_ns = now - seen.since_ns;
+    if (still_ns >= stall_ns) ++stalled;
+    // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
+    const bool queued = w.ready.size() + w.spawned.size() != 0;
+    work_waits |= queued;
+    if ((queued || w.has_fork_jobs()) && still_ns >= busy_tick_ns) stuck_queue = true;
+    if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
+  }
+  if (somebody_sleeps) {
+    if (stuck_queue) idle.wake_one();
+  } else if (busy && stalled == on_duty && work_waits && stalled < regular_ + static_cast<std::uint32_t>(options_.spare_workers)) {
+    spares_wanted_.store(stalled, std::memory_order_release);
+    call_spare();
+    return busy;
+  }
+  spares_wanted_.store(stalled, std::memory_order_release);
+  return busy;
+}
+
+void scheduler::call_spare() noexcept {
+  // One that retired before?
+  const std::size_t n = worker_count();
+  for (std::size_t i = regular_; i < n; ++i) {
+    worker& w = at(i);
+    if (w.on_duty.load(std::memory_order_acquire)) continue;
+    w.on_duty.store(true, std::memory_order_release);
+    spares_active_.fetch_add(1, std::memory_order_acq_rel);
+    w.wake_token.store(1, std::memory_order_release);
+    futex_wake(w.wake_token);
+    return;
+  }
+  if (n - regular_ >= static_cast<std::size_t>(options_.spare_workers)) return;
+  // The thread first: a worker that cannot run must not be seen by the others.
+  try {
+    worker* w = add_worker(true);
+    spares_active_.fetch_add(1, std::memory_order_acq_rel);
+    watches_[w->number] = {};
+    try {
+      w->thread = std::thread{[w] { w->thread_main(); }};
+    } catch (...) {
+      spares_active_.fetch_sub(1, std::memory_order_acq_rel);
+      count_.store(w->number, std::memory_order_release);
+      release_stack(w->first);
+      retired_for_good_.push_back(std::unique_ptr<worker>{w});  // a thief may still be looking at its queues
+      throw;
+    }
+  } catch (const std::exception&) {
+    // No thread or no memory: what is stalled stays stalled. The next round tries again.
+  }
+}
+
+bool scheduler::retire_spare(worker* w) noexcept {
+  if (ending_.load(std::memory_order_acquire) || w->timers.next_ns() != timer_queue::never) return false;
+  std::uint32_t active = spares_active_.load(std::memory_order_acquire);
+  do {
+    if (active <= spares_wanted_.load(std::memory_order_acquire)) return false;
+  } while (!spares_active_.compare_exchange_weak(active, active - 1, std::memory_order_acq_rel));
+  if (w->searching) idle.end_search(*w);
+  w->stacks.flush();
+  w->blocks.flush();
+  w->wake_token.store(0, std::memory_order_relaxed);
+  w->on_duty.store(false, std::memory_order_release);
+  while (w->wake_token.load(std::memory_order_acquire) == 0) futex_wait(w->wake_token, 0);
+  w->wake_token.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace ramie::detail

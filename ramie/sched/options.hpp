@@ -1,0 +1,44 @@
+// What a runtime can be told at its start.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace ramie {
+
+/// Where work runs. So far only work_stealing is there; the others come with the placement policies.
+enum class placement {
+  work_stealing,
+  stealing_no_affinity,
+  shared_queue,
+  round_robin,
+  dedicated,
+};
+
+/// What keeps an overflowing stack from its neighbour. `automatic`: MADV_GUARD_INSTALL where the kernel has it
+/// (Linux 6.13+), else mprotect, which is bounded by the sysctl vm.max_map_count.
+enum class stack_guard { automatic, madvise, mprotect, none };
+
+struct runtime_options {
+  /// Worker threads, 1 to 1024. 0: RAMIE_WORKERS, else one per CPU that the affinity mask and the cgroup's quota allow.
+  int workers = 0;
+  /// RAMIE_PLACEMENT overrides the default, not a value given here other than the default.
+  ramie::placement placement = placement::work_stealing;
+  /// Bytes of address space for a fiber's stack, 16 KiB to 1 GiB, rounded up to a power of two; only touched pages take memory.
+  /// 0: RAMIE_STACK_SIZE, else 256 KiB.
+  std::size_t stack_size = 0;
+  /// Shows in thread names and reports.
+  std::string name = "ramie";
+  ramie::stack_guard guard = stack_guard::automatic;
+  /// Threads that may stand in for workers which are stalled by blocking calls or long computations. 0: none do.
+  int spare_workers = 64;
+  /// Threads for `ramie::blocking`, at most; started when needed.
+  int blocking_threads = 256;
+  /// A worker that has not dispatched for so long counts as stalled.
+  std::chrono::milliseconds stall_after{10};
+  /// For tests: every resume happens on another worker than the one before, where there is another.
+  bool migrate_always = false;
+};
+
+}  // namespace ramie

@@ -1,0 +1,94 @@
+// The ready queue of a worker: stacks that may go on, first in first out. The owner adds at the tail and takes from the head
+// under a biased lock (a handful of plain instructions); thieves take half from the head.
+//
+// A ring of fixed size, and behind it an intrusive list for what does not fit: a wake-up must never fail for want of
+// memory. Order is kept: once the list is not empty all additions go to it, until the ring has taken it up.
+#pragma once
+
+#include <ramie/sched/biased_lock.hpp>
+#include <ramie/stack/stack.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace ramie::detail {
+
+class ready_queue {
+ public:
+  static constexpr std::size_t ring_size = 512;     // a guess; larger rings only cost cache
+  static constexpr std::size_t steal_most = 128;    // bounds how long the owner may be kept out
+
+  /// Owner. Returns how many are queued now.
+  RAMIE_ALWAYS_INLINE std::size_t push(stack* s) noexcept {
+    return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE {
+      const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+      const std::uint32_t n = tail - head_.load(std::memory_order_relaxed);
+      if (n >= ring_size || overflow_first_ != nullptr) [[unlikely]]
+        return push_overflow(s);
+      ring_[tail % ring_size] = s;
+      tail_.store(tail + 1, std::memory_order_release);
+      return std::size_t{n} + 1;
+    });
+  }
+
+  /// Owner. Null if empty.
+  RAMIE_ALWAYS_INLINE stack* pop() noexcept {
+    if (tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed)) return nullptr;
+    return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE { return take(); });
+  }
+
+  /// Another thread: at most half, oldest first, into `out` (room for steal_most). Returns how many.
+  std::size_t steal_half(stack** out) noexcept {
+    std::size_t taken = 0;
+    if (size() == 0) return 0;
+    lock_.try_as_thief([&] {
+      std::size_t want = (size() + 1) / 2;
+      if (want > steal_most) want = steal_most;
+      while (taken < want) out[taken++] = take();
+    });
+    return taken;
+  }
+
+  /// Any thread; a moment's truth. Does not count the overflow list, which is there only when the ring is full.
+  [[nodiscard]] std::size_t size() const noexcept {
+    const std::uint32_t head = head_.load(std::memory_order_acquire);  // first: never more than tail
+    return tail_.load(std::memory_order_acquire) - head;
+  }
+
+ private:
+  RAMIE_ALWAYS_INLINE stack* take() noexcept {
+    const std::uint32_t head = head_.load(std::memory_order_relaxed);
+    if (head == tail_.load(std::memory_order_relaxed)) return nullptr;
+    stack* s = ring_[head % ring_size];
+    head_.store(head + 1, std::memory_order_release);
+    if (overflow_first_ != nullptr) [[unlikely]]
+      refill();
+    return s;
+  }
+
+  RAMIE_COLD std::size_t push_overflow(stack* s) noexcept {
+    s->next = nullptr;
+    if (overflow_first_ == nullptr) overflow_first_ = s;
+    else overflow_last_->next = s;
+    overflow_last_ = s;
+    return ring_size;
+  }
+
+  // The ring was full and has one free place now.
+  RAMIE_COLD void refill() noexcept {
+    stack* s = overflow_first_;
+    overflow_first_ = s->next;
+    const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+    ring_[tail % ring_size] = s;
+    tail_.store(tail + 1, std::memory_order_release);
+  }
+
+  biased_lock lock_;
+  std::atomic<std::uint32_t> head_{0};  // both written inside the lock only
+  std::atomic<std::uint32_t> tail_{0};
+  stack* overflow_first_ = nullptr;
+  stack* overflow_last_ = nullptr;
+  std::array<stack*, ring_size> ring_{};
+};
+
+}  // namespace ramie::detail

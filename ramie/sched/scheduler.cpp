@@ -1,0 +1,461 @@
+// Where a worker's next work comes from, and the way a runtime starts and ends.
+//
+// The order: ready fibers first (they hold stacks), then the newest spawned task (depth first), then what came from outside,
+// then other workers' work. Every `tick_every` dispatches the oldest of everything goes first instead, by turns from the
+// injection queue and from the bottom of the spawn deque. So, with R ready fibers on a worker, one that becomes ready runs within
+// about R * (1 + 1/tick_every) dispatches, and the k-th oldest task of a spawn deque within 2 * k * tick_every.
+//
+// When to wake a sleeper for published work: two or more items in a queue are a surplus, and somebody else can have one. A
+// single item is most often taken by its own worker within a microsecond (a ping-pong), and a wake-up costs several. So it
+// is left there ("deferred") and its waiting time is sampled; after a wait longer than a wake-up costs, the next singles do wake
+// somebody (`eager`). If the worker is stuck meanwhile, the monitor sees a queue that does not move.
+#include <ramie/sched/scheduler.hpp>
+
+#include <ramie/base/assert.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/sched/cpu_count.hpp>
+#include <ramie/sched/environment.hpp>
+#include <ramie/sched/futex.hpp>
+#include <ramie/stack/overflow.hpp>
+
+#include <time.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace ramie::detail {
+
+namespace {
+
+constexpr std::uint32_t eager_for = 32;          // singles, before the next is left alone for a trial
+constexpr std::uint32_t sample_every = 8;        // deferred singles
+constexpr int search_rounds = 24;                // with growing pauses: about 30-50 us in all
+constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
+
+std::uint64_t cycles() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  std::uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#endif
+}
+
+/// About 20 us: what a wake-up costs the one who wakes and the one who is woken, with a margin.
+std::uint64_t long_wait_cycles() noexcept {
+#if defined(__x86_64__)
+  return 50'000;
+#else
+  std::uint64_t frequency;
+  asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+  return frequency / 50'000;
+#endif
+}
+
+guard_kind to_guard_kind(stack_guard guard) noexcept {
+  switch (guard) {
+    case stack_guard::madvise: return guard_kind::madvise;
+    case stack_guard::mprotect: return guard_kind::mprotect;
+    case stack_guard::none: return guard_kind::none;
+    case stack_guard::automatic: break;
+  }
+  return guard_kind::automatic;
+}
+
+}  // namespace
+
+// ---- what to do next -----------------------------------------------------------------------------------------------
+
+work scheduler::find_work(worker* w) noexcept {
+  for (;;) {
+    if (w->until_tick <= 1) {
+      w->until_tick = tick_every;
+      ++w->ticks;
+      if (work next = look_at_oldest(w)) return found(w, next);
+    } else {
+      --w->until_tick;
+    }
+    dispatching(w);
+    if (w->spawn_turns != 0) {
+      --w->spawn_turns;
+      if (task* t = w->spawned.pop(); t != nullptr) return found(w, {.start = t});
+      w->spawn_turns = 0;
+    }
+    if (stack* s = w->ready.pop(); s != nullptr) return found(w, {.resume = s});
+    if (task* t = w->spawned.pop(); t != nullptr) return found(w, {.start = t});
+    if (work next = take_injected(w, false)) return found(w, next);
+    fire_timers(w);
+    if (w->ready.size() != 0) continue;
+    if (ending_.load(std::memory_order_acquire)) {
+      if (w->searching) idle.end_search(*w);
+      return {.stop = true};
+    }
+    if (w->searching || idle.begin_search(*w, static_cast<std::uint32_t>(worker_count())))
+      if (work next = search(w)) return found(w, next);
+    sleep(w);
+  }
+}
+
+work scheduler::look_at_oldest(worker* w) noexcept {
+  fire_timers(w);
+  const bool outside_first = w->ticks % 2 == 0;
+  if (outside_first)
+    if (work next = take_injected(w, w->ticks % 4 == 0)) return next;
+  if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
+  if (!outside_first)
+    if (work next = take_injected(w, w->ticks % 4 == 1)) return next;
+  return {};
+}
+
+work scheduler::take_injected(worker* w, bool tasks_first) noexcept {
+  if (injected_.size() == 0) return {};
+  const bool migrate = options_.migrate_always && regular_ > 1;
+  const injector::item item = injected_.pop(tasks_first, [&](const stack& s) {
+    return !migrate || static_cast<const task*>(s.occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed) != w;
+  });
+  if (migrate && !item) idle.wake_one(true);  // what is there is for somebody else
+  return {.resume = item.resume, .start = item.start};
+}
+
+work scheduler::found(worker* w, work next) noexcept {
+  if (w->searching) [[unlikely]] {
+    if (idle.end_search(*w) && work_in_sight(w)) idle.wake_one();
+  }
+  return next;
+}
+
+void scheduler::fire_timers(worker* w) noexcept {
+  const std::int64_t next = w->timers.next_ns();
+  if (next != timer_queue::never) {
+    const std::int64_t now = now_ns();
+    if (next <= now) w->timers.fire(now);
+  }
+}
+
+work scheduler::search(worker* w) noexcept {
+  const worker* single = nullptr;  // a victim with one item, which it is left unless it stands still
+  std::uint64_t single_dispatches = 0;
+  int single_rounds = 0;
+  for (int round = 0; round < search_rounds; ++round) {
+    if (work next = take_injected(w, false)) return next;
+    const auto n = static_cast<std::uint32_t>(worker_count());
+    const std::uint32_t start = w->random_below(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      worker& victim = at((start + i) % n);
+      if (&victim == w) continue;
+      const std::uint64_t dispatches = victim.dispatches.value();
+      const bool still = single == &victim && single_dispatches == dispatches;
+      if (work next = steal_from(w, victim, still && single_rounds >= 4)) return next;
+      if (victim.ready.size() + victim.spawned.size() != 0) {
+        single_rounds = still ? single_rounds + 1 : 0;
+        single = &victim;
+        single_dispatches = dispatches;
+      }
+    }
+    if (ending_.load(std::memory_order_relaxed)) return {};
+    for (int pause = 0; pause < (round < 5 ? 1 << round : 32); ++pause) spin_pause();
+  }
+  return {};
+}
+
+work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
+  const std::size_t least = singles ? 1 : 2;
+  if (victim.has_fork_jobs() && victim.thieves.try_lock()) {
+    // T1 to T6 of fork_deque.hpp.
+    w->steals_tried.add();
+    fork_slot* const t = victim.top.load_relaxed();
+    work next;
+    if (t < victim.bottom.load_acquire()) {
+      victim.top.store_release(t + 1);
+      heavy_fence();
+      if (victim.bottom.load_acquire() > t) {
+        next.job = t->load_relaxed();
+        // The victim can neither leave the fiber that forked the job nor find it stolen without taking `thieves`.
+        next.job_run = next.job->state.load_relaxed();
+        next.job_owner = victim.current();
+      } else {
+        victim.top.store_release(t);
+      }
+    }
+    victim.thieves.unlock();
+    if (next) {
+      w->steals_done.add();
+      return next;
+    }
+  }
+  if (victim.spawned.size() >= least) {
+    w->steals_tried.add();
+    std::array<task*, spawn_deque::steal_most> loot;
+    const std::size_t n = victim.spawned.steal(loot.data());
+    if (n > 0) {
+      w->steals_done.add();
+      // The oldest runs here; the others, oldest deepest, keep their order. A deque without memory to grow hands back to all.
+      for (std::size_t i = 1; i < n; ++i) {
+        try {
+          w->spawned.push(loot[i]);
+        } catch (const std::bad_alloc&) {
+          injected_.push(loot[i]);
+        }
+      }
+      return {.start = loot[0]};
+    }
+  }
+  if (victim.ready.size() >= least) {
+    w->steals_tried.add();
+    const std::size_t n = victim.ready.steal_half(w->loot.data());
+    if (n > 0) {
+      w->steals_done.add();
+      for (std::size_t i = 1; i < n; ++i) w->ready.push(w->loot[i]);
+      return {.resume = w->loot[0]};
+    }
+  }
+  return {};
+}
+
+// ---- sleeping and waking -------------------------------------------------------------------------------------------
+
+void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
+  if (queued >= 2) {
+    idle.wake_one();
+    return;
+  }
+  if (w->eager != 0) {
+    --w->eager;
+    idle.wake_one();
+    return;
+  }
+  if (w->deferred_at == 0 && ++w->unsampled >= sample_every) {
+    w->unsampled = 0;
+    w->deferred_at = cycles();
+  }
+}
+
+void scheduler::judge_deferral(worker* w) noexcept {
+  if (cycles() - w->deferred_at > long_wait_cycles()) {
+    w->eager = eager_for;
+    w->unsampled = sample_every;  // and the first after those is sampled
+  }
+  w->deferred_at = 0;
+}
+
+bool scheduler::work_in_sight(worker* w) noexcept {
+  if (injected_.size() != 0) return true;
+  const std::size_t n = worker_count();
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& other = at(i);
+    if (&other != w && (other.ready.size() >= 2 || other.spawned.size() >= 2 || other.has_fork_jobs())) return true;
+  }
+  return false;
+}
+
+void scheduler::sleep(worker* w) noexcept {
+  w->parks.add();
+  if (w->spare && retire_spare(w)) return;
+  idle.enter(*w);
+  if (asymmetric_fences) {
+    const std::size_t n = worker_count();
+    for (std::size_t i = 0; i < n; ++i)
+      if (&at(i) != w) at(i).limit.store_relaxed(nullptr);
+  }
+  heavy_fence();
+  if ((work_in_sight(w) || ending_.load(std::memory_order_acquire)) && idle.leave(*w)) return;
+  bool trimmed = false;
+  while (w->wake_token.load(std::memory_order_acquire) == 0) {
+    const std::int64_t deadline = w->timers.next_ns();
+    std::int64_t left = deadline == timer_queue::never ? -1 : std::max<std::int64_t>(0, deadline - now_ns());
+    if (left == 0) {
+      if (idle.leave(*w)) break;
+      left = -1;  // somebody is about to set the token
+    }
+    const bool trial = !trimmed && (left < 0 || left > idle_trim_ns);
+    futex_wait(w->wake_token, 0, trial ? idle_trim_ns : left);
+    if (trial && w->wake_token.load(std::memory_order_acquire) == 0) {
+      trimmed = true;
+      w->stacks.flush();
+      w->blocks.flush();
+      if (idle.sleeping() == regular_workers()) trim(stack_class_);
+    }
+  }
+  w->wake_token.store(0, std::memory_order_relaxed);
+  w->idle.store(false, std::memory_order_relaxed);
+  rouse_monitor();
+}
+
+void scheduler::wake_for_injection() noexcept {
+  light_fence();
+  if (idle.hint()) idle.wake_one();
+}
+
+void scheduler::inject(stack* s) noexcept {
+  // Once pushed, the fiber may run, end, and let the runtime end: `outsiders_` keeps this object until we are through.
+  outsiders_.fetch_add(1, std::memory_order_acquire);
+  injected_.push(s);
+  wake_for_injection();
+  outsiders_.fetch_sub(1, std::memory_order_release);
+}
+
+void scheduler::submit_here(worker* w, task* t) {
+  if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
+    refuse_spawn();
+  w->started.add();  // before anybody can run it: `live` must never see its end without its start
+  std::size_t queued;
+  try {
+    queued = w->spawned.push(t);
+  } catch (...) {
+    w->finished.add();
+    throw;
+  }
+  published(w, queued);
+}
+
+void scheduler::refuse_spawn() const {
+  throw usage_error{"ramie: spawn: runtime \"" + options_.name + "\" is shutting down"};
+}
+
+void scheduler::submit(task* t) {
+  if (worker* w = current_worker(); w != nullptr && w->owner == this) {
+    submit_here(w, t);
+    return;
+  }
+  outsiders_.fetch_add(1, std::memory_order_acquire);
+  started_outside_.fetch_add(1, std::memory_order_seq_cst);
+  if (stopping_.load(std::memory_order_seq_cst)) {
+    started_outside_.fetch_sub(1, std::memory_order_relaxed);
+    outsiders_.fetch_sub(1, std::memory_order_release);
+    refuse_spawn();
+  }
+  injected_.push(t);
+  wake_for_injection();
+  outsiders_.fetch_sub(1, std::memory_order_release);
+}
+
+void scheduler::submit_promoted(worker* w, task* t) noexcept {
+  try {
+    published(w, w->spawned.push(t));
+  } catch (const std::bad_alloc&) {
+    injected_.push(t);
+    wake_for_injection();
+  }
+}
+
+// ---- start and end -------------------------------------------------------------------------------------------------
+
+scheduler::scheduler(const runtime_options& options)
+    : options_{resolve(options)},
+      regular_{static_cast<std::uint32_t>(options_.workers)},
+      guard_{to_guard_kind(options_.guard)},
+      stack_class_{stack_class_of(options_.stack_size, guard_)},
+      blocking_{static_cast<std::size_t>(options_.blocking_threads), options_.name} {
+  init_fences();
+  init_fork_marks();
+  install_overflow_handler();
+  workers_ = std::make_unique<std::atomic<worker*>[]>(workers_most);
+  const std::size_t all = regular_ + static_cast<std::size_t>(options_.spare_workers);
+  idle.reserve(all);
+  watches_.resize(all);
+  try {
+    for (std::uint32_t i = 0; i < regular_; ++i) add_worker(false);
+    start_threads();
+  } catch (...) {
+    end_threads();
+    throw;
+  }
+}
+
+worker* scheduler::add_worker(bool spare) {
+  const auto n = static_cast<std::uint32_t>(worker_count());
+  auto fresh = std::make_unique<worker>(*this, n, stack_class_);
+  fresh->spare = spare;
+  fresh->first = acquire_stack(stack_class_);
+  fresh->draining.store(stopping(), std::memory_order_relaxed);
+  worker* w = fresh.release();
+  workers_[n].store(w, std::memory_order_release);
+  count_.store(n + 1, std::memory_order_release);
+  return w;
+}
+
+void scheduler::start_threads() {
+  std::uint32_t n = 0;
+  try {
+    for (; n < regular_; ++n) at(n).thread = std::thread{[w = &at(n)] { w->thread_main(); }};
+    monitor_ = std::thread{[this] { monitor_main(); }};
+  } catch (const std::system_error& e) {
+    throw resource_error{"ramie: cannot start " + (n < regular_ ? "worker thread " + std::to_string(n + 1) + " of " + std::to_string(regular_)
+                                                                : std::string{"the monitor thread"}) +
+                             ": " + e.code().message() + " (limits: RLIMIT_NPROC, kernel.threads-max, the cgroup's pids.max)",
+                         e.code().value()};
+  }
+}
+
+void scheduler::end_threads() noexcept {
+  ending_.store(true, std::memory_order_seq_cst);
+  monitor_word_.store(1, std::memory_order_release);
+  futex_wake(monitor_word_);
+  if (monitor_.joinable()) monitor_.join();  // first: it adds spares
+  heavy_fence();
+  for (std::size_t i = 0; i < worker_count(); ++i) {
+    worker& w = at(i);
+    // Again and again: one that is on its way to sleep has not yet entered the set.
+    while (w.thread.joinable() && w.on_duty.load(std::memory_order_acquire)) {
+      idle.wake_all();
+      const timespec pause{0, 20'000};
+      ::nanosleep(&pause, nullptr);
+    }
+    w.wake_token.store(1, std::memory_order_release);  // a retired spare
+    futex_wake(w.wake_token);
+  }
+  for (std::size_t i = 0; i < worker_count(); ++i) {
+    worker* w = &at(i);
+    if (w->thread.joinable()) w->thread.join();
+    else release_stack(w->first);  // never started
+  }
+  while (outsiders_.load(std::memory_order_acquire) != 0) spin_pause();
+  for (std::size_t i = 0; i < worker_count(); ++i) delete &at(i);
+  count_.store(0, std::memory_order_release);
+}
+
+scheduler::~scheduler() { stop(); }
+
+std::uint64_t scheduler::live() noexcept {
+  // Ends first: then equality means that at the moment between the two reads nothing was alive.
+  std::uint64_t finished = 0;
+  for (std::size_t i = 0; i < worker_count(); ++i) finished += at(i).finished.value();
+  std::uint64_t started = started_outside_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < worker_count(); ++i) started += at(i).started.value();
+  return started - finished;
+}
+
+void scheduler::cancel_all() noexcept {
+  for_each_stack(
+      [](void* self, stack& s) {
+        inspect_and_cancel(
+            s,
+            [](const void* context, const void* occupant) {
+              const worker* home = static_cast<const task*>(occupant)->home.load(std::memory_order_relaxed);
+              return home != nullptr && home->owner == context;
+            },
+            self);
+      },
+      this);
+}
+
+void scheduler::stop() {
+  std::lock_guard guard{stop_lock_};
+  if (stopped_) return;
+  if (worker* w = current_worker(); w != nullptr && w->owner == this)
+    throw usage_error{"ramie: shutdown: runtime \"" + options_.name + "\" cannot be shut down from one of its own fibers"};
+  stopping_.store(true, std::memory_order_seq_cst);
+  for (std::size_t i = 0; i < worker_count(); ++i) at(i).draining.store(true, std::memory_order_relaxed);
+  heavy_fence();
+  // Fibers that were just arming a wait when asked, or wait anew in a handler, are met in the next round.
+  for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {
+    cancel_all();
+    const timespec pause{0, pause_ns};
+    ::nanosleep(&pause, nullptr);
+  }
+  end_threads();
+  stopped_ = true;
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,140 @@
+// What the workers of one runtime share: the injection queue, the set of sleepers, the monitor, and the way in and out.
+#pragma once
+
+#include <ramie/sched/blocking_pool.hpp>
+#include <ramie/sched/idle_set.hpp>
+#include <ramie/sched/injector.hpp>
+#include <ramie/sched/options.hpp>
+#include <ramie/sched/worker.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ramie::detail {
+
+/// What a worker does next.
+struct work {
+  stack* resume = nullptr;
+  task* start = nullptr;
+  fork_frame* job = nullptr;
+  std::uint64_t job_run = 0;  // the job's state when it was taken
+  task* job_owner = nullptr;
+  bool stop = false;  // leave the loop
+  explicit operator bool() const noexcept {
+    return resume != nullptr || start != nullptr || job != nullptr || stop;
+  }
+};
+
+class scheduler {
+ public:
+  /// Dispatches between two looks at the oldest work. Go's number; a fairness bound follows from it (docs/scheduler.md).
+  static constexpr std::uint32_t tick_every = 61;
+  /// How many workers, spares included, a runtime may have.
+  static constexpr std::size_t workers_most = 1024 + 256;
+
+  explicit scheduler(const runtime_options& options);  // throws invalid_argument, resource_error
+  ~scheduler();                                        // stop() first
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  /// A new task, from any thread. Throws usage_error after shutdown began, std::bad_alloc; the task was then not taken.
+  void submit(task* t);
+  /// The same from `w`, a worker of this scheduler and the caller's own.
+  void submit_here(worker* w, task* t);
+  /// A promoted fork job of the running fiber. Never fails.
+  void submit_promoted(worker* w, task* t) noexcept;
+  /// A stack that goes on, from outside the workers.
+  void inject(stack* s) noexcept;
+
+  /// Stops accepting, cancels, waits until nothing is left, ends the threads. Once; later calls return at once. Not from a worker of this scheduler.
+  void stop();
+
+  /// The next thing to do; sleeps until there is one. Worker's own thread.
+  work find_work(worker* w) noexcept;
+
+  /// Work was put into a queue of `w`, which now holds `queued`: wakes a sleeper if that pays. Owner of `w`.
+  RAMIE_ALWAYS_INLINE void published(worker* w, std::size_t queued) noexcept {
+    light_fence();
+    if (idle.hint()) [[unlikely]]
+      published_slowly(w, queued);
+  }
+
+  /// Before dispatching from an own queue: learns what leaving a single item to this worker cost.
+  RAMIE_ALWAYS_INLINE void dispatching(worker* w) noexcept {
+    if (w->deferred_at != 0) [[unlikely]]
+      judge_deferral(w);
+  }
+
+  [[nodiscard]] std::uint32_t regular_workers() const noexcept { return regular_; }
+  [[nodiscard]] std::size_t worker_count() const noexcept { return count_.load(std::memory_order_acquire); }
+  [[nodiscard]] worker& at(std::size_t i) noexcept { return *workers_[i].load(std::memory_order_acquire); }
+  [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
+  [[nodiscard]] stack_class& stacks() const noexcept { return stack_class_; }
+  [[nodiscard]] guard_kind stacks_guard() const noexcept { return guard_; }
+  [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
+  [[nodiscard]] bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+  /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
+  [[nodiscard]] std::uint64_t live() noexcept;
+
+  idle_set idle;
+
+ private:
+  [[noreturn]] RAMIE_COLD void refuse_spawn() const;
+  RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;
+  RAMIE_COLD void judge_deferral(worker* w) noexcept;
+  work look_at_oldest(worker* w) noexcept;
+  work take_injected(worker* w, bool tasks_first) noexcept;
+  work search(worker* w) noexcept;
+  work steal_from(worker* w, worker& victim, bool singles) noexcept;
+  work found(worker* w, work what) noexcept;
+  void sleep(worker* w) noexcept;
+  bool work_in_sight(worker* w) noexcept;
+  void wake_for_injection() noexcept;
+  void fire_timers(worker* w) noexcept;
+
+  worker* add_worker(bool spare);   // throws resource_error, std::bad_alloc
+  void start_threads();
+  void end_threads() noexcept;
+  bool retire_spare(worker* w) noexcept;
+  void cancel_all() noexcept;
+
+  // The monitor (monitor.cpp).
+  void monitor_main() noexcept;
+  bool monitor_round(std::int64_t now) noexcept;
+  void call_spare() noexcept;
+  void rouse_monitor() noexcept;
+
+  runtime_options options_;
+  std::uint32_t regular_;
+  guard_kind guard_;
+  stack_class& stack_class_;
+  blocking_pool blocking_;
+  injector injected_;
+  std::unique_ptr<std::atomic<worker*>[]> workers_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<bool> stopping_{false};       // accept nothing, cancel
+  std::atomic<bool> ending_{false};         // workers leave their loops
+  std::atomic<std::uint64_t> started_outside_{0};
+  std::atomic<std::uint32_t> outsiders_{0}; // threads inside inject/submit; the destructor waits for them
+  std::mutex stop_lock_;
+  bool stopped_ = false;
+
+  // Monitor and spares.
+  struct watch {
+    std::uint64_t dispatches = 0;
+    std::int64_t since_ns = 0;
+  };
+  std::vector<watch> watches_;
+  std::atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
+  std::atomic<std::uint32_t> spares_wanted_{0};
+  std::atomic<std::uint32_t> spares_active_{0};
+  std::vector<std::unique_ptr<worker>> retired_for_good_;  // spares whose thread could not be started
+  std::thread monitor_;
+};
+
+}  // namespace ramie::detail

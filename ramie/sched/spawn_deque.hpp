@@ -1,0 +1,78 @@
+// Tasks that were spawned and not yet started. The owner takes the newest (depth first keeps memory flat), thieves take the
+// oldest, several at a time. Same protocol as fork_deque.hpp, on a ring that grows:
+//
+//  Owner, push: grow if full; slots[bottom] = t; bottom += 1 (release)
+//  Owner, pop: P1 bottom -= 1, P2 light fence, P3 top <= bottom? taken : take `thieves` and look again
+//  Thief: T1 take `thieves`, T2 n = half of what is there, T3 top += n, T4 heavy fence,
+//         T5 b = bottom; keep the tasks below b; top = the end of those, T6 release `thieves`
+//
+// Growing happens inside `thieves`, so thieves never see a ring that goes away. `top` may be too high between T3 and T5, by
+// at most steal_most: the owner's test for room leaves that margin.
+#pragma once
+
+#include <ramie/sched/spin_lock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace ramie::detail {
+
+struct task;
+
+class spawn_deque {
+ public:
+  static constexpr std::int64_t steal_most = 32;
+
+  spawn_deque() : slots_{std::make_unique<std::atomic<task*>[]>(first_size)}, size_{first_size} {}
+
+  /// Owner. Returns how many there are now. Throws std::bad_alloc, and then `t` was not added.
+  RAMIE_ALWAYS_INLINE std::size_t push(task* t) {
+    const std::int64_t b = bottom_.load(std::memory_order_relaxed);
+    const std::int64_t n = b - top_.load(std::memory_order_acquire);
+    if (n >= size_ - steal_most) [[unlikely]]
+      grow();
+    slots_[static_cast<std::size_t>(b & (size_ - 1))].store(t, std::memory_order_relaxed);
+    bottom_.store(b + 1, std::memory_order_release);
+    return static_cast<std::size_t>(n + 1);
+  }
+
+  /// Owner: the newest, or null.
+  RAMIE_ALWAYS_INLINE task* pop() noexcept {
+    const std::int64_t b = bottom_.load(std::memory_order_relaxed) - 1;
+    if (top_.load(std::memory_order_relaxed) > b) return nullptr;  // empty, or soon to be: pop_slowly would agree or lose
+    bottom_.store(b, std::memory_order_relaxed);
+    light_fence();
+    if (top_.load(std::memory_order_acquire) <= b) [[likely]]
+      return slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed);
+    return pop_slowly(b);
+  }
+
+  /// Owner: the oldest, or null.
+  task* pop_oldest() noexcept;
+
+  /// Another thread: at most half, oldest first, into `out` (room for steal_most). Returns how many.
+  std::size_t steal(task** out) noexcept;
+
+  /// Any thread; a moment's truth.
+  [[nodiscard]] std::size_t size() const noexcept {
+    const std::int64_t n = bottom_.load(std::memory_order_acquire) - top_.load(std::memory_order_acquire);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+
+ private:
+  static constexpr std::int64_t first_size = 256;
+
+  RAMIE_COLD task* pop_slowly(std::int64_t b) noexcept;
+  RAMIE_COLD void grow();
+
+  std::atomic<std::int64_t> bottom_{0};
+  std::atomic<std::int64_t> top_{0};
+  std::unique_ptr<std::atomic<task*>[]> slots_;
+  std::int64_t size_;
+  spin_lock thieves_;
+};
+
+}  // namespace ramie::detail

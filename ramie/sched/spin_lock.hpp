@@ -1,0 +1,37 @@
+// A lock for critical sections of a few dozen instructions.
+#pragma once
+
+#include <ramie/sched/fence.hpp>
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace ramie::detail {
+
+/// Lockable. Never held across a suspension. A waiter spins a little, then yields its time slice, because the holder may
+/// have been preempted.
+class spin_lock {
+ public:
+  void lock() noexcept {
+    if (!try_lock()) [[unlikely]]
+      lock_slowly();
+  }
+  [[nodiscard]] bool try_lock() noexcept {
+    return held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
+  }
+  void unlock() noexcept { held_.store(0, std::memory_order_release); }
+
+ private:
+  RAMIE_COLD void lock_slowly() noexcept {
+    for (int round = 0;; ++round) {
+      if (try_lock()) return;
+      if (round < 64) spin_pause();
+      else ::sched_yield();
+    }
+  }
+  std::atomic<std::uint32_t> held_{0};
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,54 @@
+#include <ramie/sched/task.hpp>
+
+#include <ramie/base/error.hpp>
+#include <ramie/sched/fence.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace ramie::detail {
+
+void destroy_task(task* t) noexcept {
+  if (t->extras != nullptr) [[unlikely]]
+    delete t->extras;
+  const std::uint8_t list = t->list;
+  t->~task();
+  if (list != task_cache::no_list) [[likely]]
+    free_task_memory(t, list);
+  else
+    ::operator delete(static_cast<void*>(t), std::align_val_t{task_alignment_most});
+}
+
+const char* name_of(const task* t) noexcept {
+  while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
+  return t != nullptr && t->extras != nullptr ? t->extras->name.c_str() : "";
+}
+
+task_extras& extras_of(task& t) {
+  if (t.extras == nullptr) t.extras = new task_extras;
+  return *t.extras;
+}
+
+void request_stop(task& t) noexcept {
+  t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
+  if (t.extras != nullptr && t.extras->stop) t.extras->stop->request_stop();
+  heavy_fence();  // against the fiber that arms a wait and then looks at the flag, see wait.hpp
+  if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(*s, &t);
+}
+
+void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how, bool deadly) noexcept {
+  const char* what = "an exception that is not a std::exception";
+  try {
+    std::rethrow_exception(lost);
+  } catch (const cancelled&) {
+    return;  // that is how a fiber that was asked to stop ends
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+  }
+  std::fprintf(stderr, "ramie: fiber \"%s\" %s: %s\n", fiber_name, how, what);
+  if (deadly) std::abort();
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,84 @@
+#include <ramie/sched/timer_queue.hpp>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace ramie::detail {
+
+void timer_queue::place(std::size_t at, entry e) noexcept {
+  heap_[at] = e;
+  e.node->place = at;
+}
+
+void timer_queue::up(std::size_t at, entry e) noexcept {
+  while (at > 0) {
+    const std::size_t parent = (at - 1) / 4;
+    if (heap_[parent].deadline_ns <= e.deadline_ns) break;
+    place(at, heap_[parent]);
+    at = parent;
+  }
+  place(at, e);
+}
+
+void timer_queue::down(std::size_t at, entry e) noexcept {
+  const std::size_t size = heap_.size();
+  for (;;) {
+    const std::size_t first = at * 4 + 1;
+    if (first >= size) break;
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < std::min(first + 4, size); ++child)
+      if (heap_[child].deadline_ns < heap_[least].deadline_ns) least = child;
+    if (heap_[least].deadline_ns >= e.deadline_ns) break;
+    place(at, heap_[least]);
+    at = least;
+  }
+  place(at, e);
+}
+
+void timer_queue::take_out(std::size_t at) noexcept {
+  heap_[at].node->place = timer_node::absent;
+  const entry last = heap_.back();
+  heap_.pop_back();
+  if (at < heap_.size()) {
+    if (at > 0 && heap_[(at - 1) / 4].deadline_ns > last.deadline_ns) up(at, last);
+    else down(at, last);
+  }
+  next_ns_.store(heap_.empty() ? never : heap_.front().deadline_ns, std::memory_order_release);
+}
+
+void timer_queue::add(timer_node& node, std::int64_t deadline_ns) {
+  std::lock_guard guard{lock_};
+  node.queue = this;
+  heap_.push_back({});  // may throw; nothing has changed then
+  up(heap_.size() - 1, {deadline_ns, &node});
+  next_ns_.store(heap_.front().deadline_ns, std::memory_order_release);
+}
+
+bool timer_queue::remove(timer_node& node) noexcept {
+  std::lock_guard guard{lock_};
+  if (node.place == timer_node::absent) return false;
+  take_out(node.place);
+  return true;
+}
+
+std::size_t timer_queue::fire(std::int64_t now) noexcept {
+  std::size_t fired = 0;
+  while (next_ns() <= now) {
+    std::array<waiter_ref, 32> due;
+    std::size_t n = 0;
+    {
+      std::lock_guard guard{lock_};
+      while (n < due.size() && !heap_.empty() && heap_.front().deadline_ns <= now) {
+        due[n++] = heap_.front().node->waiter;
+        take_out(0);
+      }
+    }
+    if (n == 0) break;
+    for (std::size_t i = 0; i < n; ++i) wake(due[i], wake_reason::timeout);
+    fired += n;
+  }
+  return fired;
+}
+
+}  // namespace ramie::detail

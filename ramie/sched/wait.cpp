@@ -1,0 +1,206 @@
+#include <ramie/sched/wait.hpp>
+
+#include <ramie/base/assert.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/sched/futex.hpp>
+#include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/timer_queue.hpp>
+#include <ramie/sched/worker.hpp>
+
+#include <time.h>
+
+#include <mutex>
+#include <vector>
+
+namespace ramie::detail {
+
+namespace {
+
+using namespace wait_word;
+
+std::uint32_t claimed(std::uint32_t word, wake_reason reason) noexcept {
+  return ((word >> epoch_shift) + 1) << epoch_shift | static_cast<std::uint32_t>(reason) << reason_shift | running;
+}
+
+/// The winner of a claim sends the waiter on its way.
+void go_on(stack* s, std::uint32_t state_before) noexcept {
+  if (s->top == nullptr) futex_wake(s->wait_word);
+  else if (state_before == parked) make_ready(s);
+  // A fiber that was armed finds out at its own switch (W3).
+}
+
+/// Descriptors of plain threads: like those of stacks they are never freed, only reused.
+class thread_descriptors {
+ public:
+  static thread_descriptors& instance() {
+    static auto* all = new thread_descriptors;  // outlives every thread
+    return *all;
+  }
+  stack* take() {
+    std::lock_guard guard{lock_};
+    if (free_.empty()) {
+      all_.reserve(all_.size() + 1);
+      free_.reserve(all_.size() + 1);  // so that give() cannot fail
+      all_.push_back(new stack{});
+      return all_.back();
+    }
+    stack* s = free_.back();
+    free_.pop_back();
+    return s;
+  }
+  void give(stack* s) noexcept {
+    std::lock_guard guard{lock_};
+    free_.push_back(s);
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<stack*> all_;
+  std::vector<stack*> free_;
+};
+
+stack* thread_descriptor() {
+  struct holder {
+    stack* own = thread_descriptors::instance().take();
+    ~holder() { thread_descriptors::instance().give(own); }
+  };
+  static thread_local holder mine;
+  return mine.own;
+}
+
+}  // namespace
+
+bool wake(waiter_ref waiter, wake_reason reason) noexcept {
+  stack* s = waiter.who();
+  std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
+  for (;;) {
+    if ((word >> epoch_shift & reference_epochs) != waiter.epoch()) return false;
+    const std::uint32_t state = word & state_mask;
+    if (state == running) return false;
+    if (state == inspected) {
+      spin_pause();
+      word = s->wait_word.load(std::memory_order_acquire);
+      continue;
+    }
+    if (s->wait_word.compare_exchange_weak(word, claimed(word, reason), std::memory_order_acq_rel, std::memory_order_acquire)) {
+      go_on(s, state);
+      return true;
+    }
+  }
+}
+
+bool wake_cancelled(stack& s, const void* occupant) noexcept {
+  std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  for (;;) {
+    const std::uint32_t state = word & state_mask;
+    if (state == running || (word & cancellable) == 0) return false;
+    // If the occupant changes after this look, so has the epoch, and the claim fails.
+    if (s.occupant.load(std::memory_order_acquire) != occupant) return false;
+    if (state == inspected) {
+      spin_pause();
+      word = s.wait_word.load(std::memory_order_acquire);
+    } else if (s.wait_word.compare_exchange_weak(word, claimed(word, wake_reason::cancelled), std::memory_order_acq_rel,
+                                                 std::memory_order_acquire)) {
+      go_on(&s, state);
+      return true;
+    }
+  }
+}
+
+bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context) noexcept {
+  std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  if ((word & state_mask) != parked || (word & cancellable) == 0) return false;
+  const std::uint32_t held = (word & ~state_mask) | inspected;
+  if (!s.wait_word.compare_exchange_strong(word, held, std::memory_order_acq_rel)) return false;
+  const void* occupant = s.occupant.load(std::memory_order_acquire);
+  if (occupant == nullptr || !ours(context, occupant)) {
+    s.wait_word.store(word, std::memory_order_release);
+    return false;
+  }
+  s.wait_word.store(claimed(word, wake_reason::cancelled), std::memory_order_release);
+  go_on(&s, parked);
+  return true;
+}
+
+wait::wait(kind k) noexcept {
+  worker* w = current_worker();
+  fiber_ = w != nullptr && w->running != nullptr;
+  self_ = fiber_ ? w->running : thread_descriptor();
+  may_throw_ = false;
+  const std::uint32_t epoch = self_->wait_word.load(std::memory_order_relaxed) >> epoch_shift;
+  ref_ = waiter_ref{self_, epoch};
+  if (!fiber_) {
+    self_->wait_word.store(epoch << epoch_shift | armed, std::memory_order_release);
+    return;
+  }
+  task* t = w->current();
+  RAMIE_ASSERT(t != nullptr, "a worker's own code tried to suspend");
+  t->home.store(w, std::memory_order_relaxed);
+  // A destructor that runs while an exception passes must be able to wait without a second exception.
+  may_throw_ = k == kind::cancellable && t->shields == 0 && static_cast<std::uint32_t>(w->exceptions->uncaught) == 0;
+  self_->wait_word.store(epoch << epoch_shift | (may_throw_ ? cancellable : 0) | armed, std::memory_order_release);
+  if (!may_throw_) return;
+  light_fence();
+  if (t->stop_requested() || w->draining.load(std::memory_order_relaxed)) wake(ref_, wake_reason::cancelled);
+}
+
+bool wait::withdraw() noexcept {
+  std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
+  while ((word & state_mask) == armed && (word >> epoch_shift & reference_epochs) == ref_.epoch()) {
+    if (self_->wait_word.compare_exchange_weak(word, claimed(word, wake_reason::event), std::memory_order_acq_rel,
+                                               std::memory_order_acquire))
+      return true;
+  }
+  return false;
+}
+
+wake_reason wait::suspend_slowly() {
+  if (!fiber_) {
+    std::uint32_t word;
+    while (((word = self_->wait_word.load(std::memory_order_acquire)) & state_mask) == armed)
+      futex_wait(self_->wait_word, word);
+    return reason();
+  }
+  while ((self_->wait_word.load(std::memory_order_acquire) & state_mask) == armed) {
+    if (suspend_out_of_line(current_forks(), after_switch::park)) break;
+    // No stack for the rest of the worker's work.
+    if (may_throw_) {
+      if (!withdraw()) break;
+      throw resource_error{"ramie: cannot suspend: no stack to be had for other work (see vm.max_map_count, RLIMIT_AS, vm.overcommit_memory)", ENOMEM};
+    }
+    const timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);  // stalls this worker, as a plain thread would, until stacks come back or the wait is over
+  }
+  return reason();
+}
+
+wake_reason wait::suspend_until(steady::time_point deadline) {
+  const std::int64_t deadline_ns = to_ns(deadline);
+  if (!fiber_) {
+    std::uint32_t word;
+    while (((word = self_->wait_word.load(std::memory_order_acquire)) & state_mask) == armed) {
+      const std::int64_t left = deadline_ns - now_ns();
+      if (left <= 0) wake(ref_, wake_reason::timeout);
+      else futex_wait(self_->wait_word, word, left);
+    }
+    return reason();
+  }
+  timer_node timer;
+  timer.waiter = ref_;
+  try {
+    current_worker()->timers.add(timer, deadline_ns);
+  } catch (...) {
+    if (withdraw()) throw;
+    return reason();
+  }
+  try {
+    const wake_reason why = suspend();
+    if (why != wake_reason::timeout) timer.queue->remove(timer);
+    return why;
+  } catch (...) {
+    timer.queue->remove(timer);
+    throw;
+  }
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,121 @@
+// Suspending and waking: one word per stack decides who wakes it, and that it is woken once.
+//
+//   word = epoch | reason | cancellable | state          state: running, armed, parked, inspected
+//
+// A wait, step by step:
+//  W1 The fiber arms its word: state = armed, epoch as it is.
+//  W2 It publishes waiter references {stack, epoch} wherever a waker will look (a list, a timer, a join state).
+//  W3 It switches away. After the switch the destination turns armed into parked; if that fails, somebody claimed the wait
+//     between W1 and W3, and the destination makes the stack ready itself.
+//  W4 A waker claims: it moves the word from {epoch, armed or parked} to {epoch + 1, reason, running}. One claim wins; a
+//     late one finds another epoch, or `running`, and does nothing. The winner makes the stack ready if it
+//     was parked; if it was armed, W3 will see to it.
+//  W5 The fiber goes on, reads the reason, and takes back what it published in W2 and nobody used.
+// Descriptors are never freed (stack.hpp), so W4 may come arbitrarily late. Only the low 22 bits of the epoch travel in a
+// reference: a waker would have to sleep through exactly 4,194,304 waits of one stack to be mistaken.
+//
+// A plain thread waits on a descriptor of its own by futex; it stays `armed` until it is claimed.
+//
+// An inspector (shutdown, dumps) may hold a parked stack still: parked -> inspected -> parked. Wakers wait the few instructions out.
+//
+// Cancellation: the canceller sets a flag of the task, issues a heavy fence, and then claims what it finds armed or parked
+// and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
+#pragma once
+
+#include <ramie/base/config.hpp>
+#include <ramie/sched/current.hpp>
+#include <ramie/sched/suspend.hpp>
+#include <ramie/stack/stack.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace ramie::detail {
+
+using steady = std::chrono::steady_clock;
+
+enum class wake_reason : std::uint32_t { event = 0, timeout = 1, cancelled = 2 };
+
+namespace wait_word {
+inline constexpr std::uint32_t state_mask = 3, running = 0, armed = 1, parked = 2, inspected = 3;
+inline constexpr std::uint32_t cancellable = 4;
+inline constexpr unsigned reason_shift = 3;
+inline constexpr std::uint32_t reason_mask = 3;
+inline constexpr unsigned epoch_shift = 5;
+inline constexpr std::uint32_t reference_epochs = (1u << 22) - 1;
+}  // namespace wait_word
+
+/// Names one wait of one stack in 64 bits: a stack's address with 22 bits of epoch in the bits that addresses leave free
+/// (6 low ones by alignment, 16 high ones by the 48-bit user address space). Zero names none.
+class waiter_ref {
+ public:
+  waiter_ref() noexcept = default;
+  waiter_ref(const stack* s, std::uint32_t epoch) noexcept
+      : bits_{reinterpret_cast<std::uintptr_t>(s) | (epoch & 0x3f) | (std::uint64_t{epoch >> 6 & 0xffff} << 48)} {}
+  static waiter_ref from_bits(std::uint64_t bits) noexcept {
+    waiter_ref ref;
+    ref.bits_ = bits;
+    return ref;
+  }
+  [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
+  [[nodiscard]] stack* who() const noexcept { return reinterpret_cast<stack*>(bits_ & 0x0000'ffff'ffff'ffc0u); }
+  [[nodiscard]] std::uint32_t epoch() const noexcept {
+    return static_cast<std::uint32_t>((bits_ & 0x3f) | (bits_ >> 48 << 6));
+  }
+  explicit operator bool() const noexcept { return bits_ != 0; }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+/// Claims the wait (W4) and makes the waiter go on. False if it was over already. Any thread; does not suspend.
+bool wake(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
+
+/// Claims whatever cancellable wait `s` is in at the moment, provided that `occupant` is on it. Any thread; does not suspend.
+bool wake_cancelled(stack& s, const void* occupant) noexcept;
+
+/// Claims the cancellable wait that `s` is parked in, if `ours(occupant)` says so; the occupant stays in place meanwhile.
+/// True if it did. Any thread; does not suspend.
+bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant), const void* context) noexcept;
+
+/// One suspension of the calling fiber or plain thread. Lives on its stack.
+class wait {
+ public:
+  enum class kind : bool { uninterruptible = false, cancellable = true };
+
+  /// Arms (W1). A cancellable wait of a fiber that was asked to stop is over at once, with wake_reason::cancelled;
+  /// while the fiber unwinds, waits are never cancellable.
+  explicit wait(kind k) noexcept;
+  wait(const wait&) = delete;
+  wait& operator=(const wait&) = delete;
+
+  [[nodiscard]] waiter_ref ref() const noexcept { return ref_; }
+
+  /// Takes the wait back before `suspend`. False if it was claimed: then `suspend` returns at once, and must be called.
+  bool withdraw() noexcept;
+
+  /// Suspends until claimed (W3 to W5). The caller turns `cancelled` into an exception when it has cleaned up.
+  /// Throws resource_error if the wait is cancellable and no stack can be had for other work; the wait is then withdrawn.
+  RAMIE_ALWAYS_INLINE wake_reason suspend() {
+    if (fiber_ && (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed) [[likely]]
+      if (suspend_here(current_forks(), after_switch::park)) [[likely]]
+        return reason();
+    return suspend_slowly();
+  }
+  /// As above, no later than `deadline`: then wake_reason::timeout.
+  wake_reason suspend_until(steady::time_point deadline);
+
+ private:
+  [[nodiscard]] wake_reason reason() const noexcept {
+    return static_cast<wake_reason>(self_->wait_word.load(std::memory_order_acquire) >> wait_word::reason_shift & wait_word::reason_mask);
+  }
+  wake_reason suspend_slowly();
+
+  stack* self_;
+  waiter_ref ref_;
+  bool fiber_;
+  bool may_throw_;
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,362 @@
+// The worker loop, and the switches into and out of it.
+//
+// L1 A loop runs on a pooled stack. It finds the next piece of work.
+// L2 A new task, or a fork job, is called right there: no stack, no switch. When it returns, the loop goes on, on whatever
+//    worker the task ended.
+// L3 If the task suspends, the stack is its own from then on. The worker goes straight to the next ready fiber, or
+//    starts a fresh loop on another pooled stack.
+// L4 When the loop's next work is a ready fiber, it switches there for good, and its own stack goes back to the pool.
+// L5 What must be done about the stack that was left travels with the switch and is done by the destination (after_switch):
+//    only then is the context complete, and only then may anybody else know of it.
+#include <ramie/sched/worker.hpp>
+
+#include <ramie/base/assert.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/context/sanitizer.hpp>
+#include <ramie/sched/scheduler.hpp>
+#include <ramie/stack/overflow.hpp>
+
+#include <cxxabi.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+__thread ramie::detail::fork_deque* ramie_current_forks __attribute__((tls_model("initial-exec"))) = nullptr;
+
+namespace ramie::detail {
+
+namespace {
+
+constexpr std::uintptr_t action_mask = 7;
+constexpr std::size_t fork_capacity = 16 * 1024;  // jobs; a deeper nest is promoted. 128 KiB of address space a worker
+
+void loop_entry(std::uintptr_t word, void* arrived_on) noexcept;
+void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept;
+
+/// L5.
+RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept {
+  auto* s = reinterpret_cast<stack*>(word & ~action_mask);
+  switch (static_cast<after_switch>(word & action_mask)) {
+    case after_switch::nothing: break;
+    case after_switch::make_ready: w->owner->published(w, w->ready.push(s)); break;
+    case after_switch::release:
+      sanitizer_finish(s->top);
+      if (s->owner == &w->stacks.of()) [[likely]]
+        w->stacks.release(s);
+      else
+        release_stack(s);
+      break;
+    case after_switch::park: {
+      std::uint32_t word_now = s->wait_word.load(std::memory_order_acquire);
+      if ((word_now & wait_word::state_mask) == wait_word::armed &&
+          s->wait_word.compare_exchange_strong(word_now, (word_now & ~wait_word::state_mask) | wait_word::parked,
+                                               std::memory_order_acq_rel)) [[likely]]
+        break;
+      make_ready(s);  // claimed between arming and here
+      break;
+    }
+  }
+}
+
+/// One switch. Returns, if ever, on the worker that switched back; the stack it left is seen to.
+RAMIE_ALWAYS_INLINE transfer switch_stacks(worker* w, stack* from, stack* to, after_switch what, bool for_good) noexcept {
+  sanitizer_switch hooks;
+#if RAMIE_TSAN
+  hooks.before(nullptr, 0, tsan_fiber_of(to->top), for_good);
+#elif RAMIE_ASAN
+  hooks.before(lowest_usable(*to), usable_size(*to), nullptr, for_good);
+#else
+  static_cast<void>(for_good);
+#endif
+  const transfer back =
+      switch_context(from->saved, to->saved, {reinterpret_cast<std::uintptr_t>(from) | static_cast<std::uintptr_t>(what), w});
+  hooks.after();
+  return back;
+}
+
+/// Leaves a loop's stack for good.
+RAMIE_ALWAYS_INLINE void go(worker* w, stack* to) noexcept {
+  stack* from = w->running;
+  w->running = to;
+  ++w->session;
+  switch_stacks(w, from, to, after_switch::release, true);
+}
+
+void prepare(stack* s, context_entry entry) noexcept {
+  sanitizer_start(s->top);
+  s->saved = fresh_context(s->top - sanitizer_reserve, entry);
+}
+
+stack* fresh_loop(worker* w) noexcept {
+  stack* s = w->stacks.try_acquire();
+  if (s != nullptr) prepare(s, &loop_entry);
+  return s;
+}
+
+/// The task has run. Its memory may be gone afterwards.
+void complete(task* t) noexcept {
+  std::uint64_t seen = t->completion.load(std::memory_order_acquire);
+  if (seen != task::detached) {
+    seen = t->completion.exchange(task::done, std::memory_order_acq_rel);
+    if (seen != task::detached) {
+      if (seen != 0) wake(waiter_ref::from_bits(seen));
+      return;
+    }
+  }
+  t->type->drop(*t);  // reports an exception that nobody will see
+  destroy_task(t);
+}
+
+void run_task(worker* w, task* t, stack* here) noexcept {
+  t->where.store(here, std::memory_order_release);
+  t->home.store(w, std::memory_order_relaxed);
+  here->occupant.store(t, std::memory_order_release);
+  if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
+    t->type->skip(*t, std::make_exception_ptr(cancelled{}));
+  else
+    t->type->run(*t);
+  here->occupant.store(nullptr, std::memory_order_release);
+  complete(t);
+  current_worker()->finished.add();
+}
+
+/// A task that asked for a stack of its own size leaves the loop for it.
+RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
+  stack* s = nullptr;
+  try {
+    s = acquire_stack(stack_class_of(t->extras->stack_size, w->owner->stacks_guard()));
+  } catch (const std::exception&) {
+    t->type->skip(*t, std::current_exception());
+    complete(t);
+    w->finished.add();
+    return;
+  }
+  prepare(s, &own_stack_entry);
+  s->occupant.store(t, std::memory_order_release);
+  go(w, s);
+}
+
+RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
+  if (t->type->is_promoted_job) [[unlikely]]
+    run_promoted_job(w, t);
+  else if ((t->flags.load(std::memory_order_relaxed) & task::own_stack_flag) != 0) [[unlikely]]
+    start_on_own_stack(w, t);
+  else
+    run_task(w, t, w->running);
+}
+
+/// L1, L2, L4.
+[[noreturn]] void loop() noexcept {
+  for (;;) {
+    worker* w = current_worker();
+    // The usual cases first, without the detour; find_work has the whole order.
+    if (w->until_tick > 1 && !w->searching) [[likely]] {
+      --w->until_tick;
+      w->owner->dispatching(w);
+      if (stack* s = w->spawn_turns == 0 ? w->ready.pop() : nullptr; s != nullptr) {
+        w->dispatches.add();
+        go(w, s);
+      }
+      if (task* t = w->spawned.pop(); t != nullptr) {
+        w->dispatches.add();
+        if (w->spawn_turns != 0) --w->spawn_turns;
+        start(w, t);
+        continue;
+      }
+    }
+    const work next = w->owner->find_work(w);
+    w->dispatches.add();
+    if (next.start != nullptr) {
+      start(w, next.start);
+    } else if (next.resume != nullptr) {
+      go(w, next.resume);
+    } else if (next.job != nullptr) {
+      run_fork_job(w, next.job, next.job_run, next.job_owner);
+    } else {
+      // The runtime ends: back to the thread's own stack.
+      stack* here = std::exchange(w->running, nullptr);
+      sanitizer_switch hooks;
+      hooks.before(w->native_low, w->native_size, w->native_fiber, true);
+      switch_context(here->saved, w->native, {reinterpret_cast<std::uintptr_t>(here) | static_cast<std::uintptr_t>(after_switch::release), w});
+    }
+  }
+}
+
+void loop_entry(std::uintptr_t word, void* arrived_on) noexcept {
+  sanitizer_switch::arrived();
+  finish_switch(static_cast<worker*>(arrived_on), word);
+  loop();
+}
+
+void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept {
+  sanitizer_switch::arrived();
+  auto* w = static_cast<worker*>(arrived_on);
+  finish_switch(w, word);
+  stack* here = w->running;
+  run_task(w, static_cast<task*>(here->occupant.load(std::memory_order_relaxed)), here);
+  w = current_worker();
+  if (stack* s = fresh_loop(w); s != nullptr) go(w, s);
+  loop();  // no other stack to be had: this one serves as well
+}
+
+void name_occupant(const stack& s, char* buffer, std::size_t size) noexcept {
+  const char* name = name_of(static_cast<const task*>(s.occupant.load(std::memory_order_acquire)));
+  std::size_t i = 0;
+  for (; i + 1 < size && name[i] != '\0'; ++i) buffer[i] = name[i];
+  buffer[i] = '\0';
+}
+
+}  // namespace
+
+namespace {
+
+RAMIE_ALWAYS_INLINE void put_aside(worker* w, exception_state& aside) noexcept {
+  aside = *w->exceptions;
+  if (!aside.empty()) [[unlikely]]
+    *w->exceptions = {};
+}
+
+/// The last step before a switch.
+RAMIE_ALWAYS_INLINE void head_for(worker* w, stack* to) noexcept {
+  w->running = to;
+  ++w->session;
+  w->dispatches.add();
+}
+
+RAMIE_ALWAYS_INLINE stack* choose(worker* w) noexcept {
+  if (w->bottom.load_relaxed() != w->base) [[unlikely]]
+    promote_fork_jobs(w);
+  stack* to = nullptr;
+  if (--w->until_tick != 0 && w->spawn_turns == 0) [[likely]] {
+    w->owner->dispatching(w);
+    to = w->ready.pop();
+  }
+  if (to == nullptr) {
+    to = fresh_loop(w);
+    if (to == nullptr) [[unlikely]]
+      to = w->ready.pop();
+  }
+  return to;
+}
+
+}  // namespace
+
+stack* depart(fork_deque* d, exception_state& aside) noexcept {
+  auto* w = static_cast<worker*>(d);
+  stack* to = choose(w);
+  if (to == nullptr) [[unlikely]]
+    return nullptr;
+  put_aside(w, aside);
+  head_for(w, to);
+  return to;
+}
+
+stack* depart_to_others(fork_deque* d, exception_state& aside) noexcept {
+  auto* w = static_cast<worker*>(d);
+  if (w->ready.size() == 0) {
+    // Nobody to yield to but what was spawned here, or what comes from outside; for that it is enough to look now and then.
+    if (const std::size_t tasks = w->spawned.size(); tasks != 0) {
+      w->spawn_turns = tasks < scheduler::tick_every ? static_cast<std::uint32_t>(tasks) : scheduler::tick_every;
+    } else if (w->until_tick > 1) {
+      --w->until_tick;
+      return nullptr;
+    }
+  }
+  return depart(w, aside);
+}
+
+void arrive(std::uintptr_t word, void* arrived_on, const exception_state& aside) noexcept {
+  auto* w = static_cast<worker*>(arrived_on);
+  finish_switch(w, word);
+  if (!aside.empty()) [[unlikely]]
+    *w->exceptions = aside;
+}
+
+bool suspend_out_of_line(fork_deque* d, after_switch what) noexcept {
+  stack* self = d->running;
+  exception_state aside;
+  stack* to = depart(d, aside);
+  if (to == nullptr) return false;
+  const transfer back = switch_stacks(static_cast<worker*>(d), self, to, what, false);
+  arrive(back.word, back.worker, aside);
+  return true;
+}
+
+bool yield_out_of_line(fork_deque* d) noexcept {
+  stack* self = d->running;
+  exception_state aside;
+  stack* to = depart_to_others(d, aside);
+  if (to == nullptr) return false;
+  const transfer back = switch_stacks(static_cast<worker*>(d), self, to, after_switch::make_ready, false);
+  arrive(back.word, back.worker, aside);
+  return true;
+}
+
+void make_ready(stack* s) noexcept {
+  worker* w = current_worker();
+  scheduler* home = static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed)->owner;
+  if (w != nullptr && w->owner == home && !home->options().migrate_always) [[likely]] {
+    w->wakes.add();
+    home->published(w, w->ready.push(s));
+  } else {
+    home->inject(s);
+  }
+}
+
+worker::worker(scheduler& s, std::uint32_t n, stack_class& c) : owner{&s}, stacks{c}, number{n} {
+  fork_slots = std::make_unique_for_overwrite<fork_slot[]>(fork_capacity);
+  base = fork_slots.get();
+  end = base + fork_capacity;
+  bottom.store_relaxed(base);
+  top.store_relaxed(base);
+  limit.store_relaxed(asymmetric_fences ? end - 1 : nullptr);
+  static std::atomic<std::uint64_t> workers_ever{0};
+  session = (workers_ever.fetch_add(1, std::memory_order_relaxed) + 1) << 40;  // a trillion switches until the next one's
+  random = (std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u;
+}
+
+void worker::thread_main() noexcept {
+  char name[16];
+  std::snprintf(name, sizeof name, "%.10s/%u", owner->options().name.c_str(), number);
+  ::pthread_setname_np(::pthread_self(), name);
+  ::prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);  // ns: sleepers wake on time
+  set_occupant_namer(&name_occupant);
+  std::optional<alternate_signal_stack> signals;
+  try {
+    signals.emplace();
+  } catch (const resource_error&) {
+    // Without it an overflow still faults; it is just not reported.
+  }
+  exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+  native_fiber = sanitizer_thread_fiber();
+#if RAMIE_ASAN
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  ::pthread_getattr_np(::pthread_self(), &attributes);
+  ::pthread_attr_getstack(&attributes, &low, &native_size);
+  ::pthread_attr_destroy(&attributes);
+  native_low = static_cast<char*>(low);
+#endif
+  ramie_current_forks = this;
+  prepare(first, &loop_entry);
+  on_duty.store(true, std::memory_order_release);
+  sanitizer_switch hooks;
+#if RAMIE_TSAN
+  hooks.before(nullptr, 0, tsan_fiber_of(first->top), false);
+#elif RAMIE_ASAN
+  hooks.before(lowest_usable(*first), usable_size(*first), nullptr, false);
+#endif
+  running = first;
+  const transfer back = switch_context(native, first->saved, {0, this});
+  hooks.after();
+  finish_switch(this, back.word);
+  ramie_current_forks = nullptr;
+  stacks.flush();
+  blocks.flush();
+  on_duty.store(false, std::memory_order_release);
+}
+
+}  // namespace ramie::detail

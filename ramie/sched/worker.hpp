@@ -1,0 +1,106 @@
+// A worker: an OS thread's share of the scheduler. It owns three queues (ready, spawned, fork deque), timers, and caches of
+// stacks and task blocks. Its loop runs on pooled stacks; see worker.cpp.
+#pragma once
+
+#include <ramie/sched/current.hpp>
+#include <ramie/sched/fork_deque.hpp>
+#include <ramie/sched/ready_queue.hpp>
+#include <ramie/sched/spawn_deque.hpp>
+#include <ramie/sched/suspend.hpp>
+#include <ramie/sched/task.hpp>
+#include <ramie/sched/task_memory.hpp>
+#include <ramie/sched/timer_queue.hpp>
+#include <ramie/stack/pool.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+namespace ramie::detail {
+
+class scheduler;
+
+/// Written by the worker alone, read by anybody: a plain add, not an atomic one.
+class counter {
+ public:
+  RAMIE_ALWAYS_INLINE void add(std::uint64_t n = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_release);
+  }
+  [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+struct alignas(128) worker : fork_deque {
+  // Written by the owner, at nearly every dispatch.
+  std::uint32_t until_tick = 1;                // dispatches left until the oldest of everything is looked at
+  std::uint32_t ticks = 0;
+  std::uint32_t spawn_turns = 0;               // so many spawned tasks go before ready fibers: somebody yielded to them
+  std::uint32_t eager = 0;                     // see scheduler::published: wake helpers for single items, that many times
+  std::uint32_t unsampled = 0;
+  std::uint64_t deferred_at = 0;               // cycle count when a single item was left to this worker alone, or 0
+  std::atomic<bool> draining{false};           // the runtime shuts down: cancellable waits end at once
+  bool searching = false;                      // counted in idle_set
+  bool spare = false;                          // stands in for stalled workers
+  exception_state* exceptions = nullptr;       // of the thread
+  scheduler* owner = nullptr;
+  stack_cache stacks;
+  task_cache blocks;
+  spawn_deque spawned;
+  counter dispatches, started, finished, steals_tried, steals_done, parks, wakes;
+
+  // Shared with thieves, the monitor and wakers.
+  alignas(128) ready_queue ready;
+  timer_queue timers;
+  std::atomic<std::uint32_t> wake_token{0};    // futex: 1 means go on
+  std::atomic<bool> idle{false};               // sleeps, or is about to
+  std::atomic<bool> on_duty{false};            // the loop runs (spares: not retired)
+
+  stack* first = nullptr;                      // for the first loop
+  context native;                              // the thread's own stack while the loop runs
+  char* native_low = nullptr;                  // its bounds, for sanitizers
+  std::size_t native_size = 0;
+  void* native_fiber = nullptr;
+  std::unique_ptr<fork_slot[]> fork_slots;
+  std::array<stack*, ready_queue::steal_most> loot{};  // what was stolen at once; here to keep the loop's stack small
+  std::uint32_t number = 0;
+  std::uint64_t random = 0;
+  std::thread thread;
+
+  worker(scheduler& s, std::uint32_t n, stack_class& c);
+
+  [[nodiscard]] task* current() const noexcept {
+    return running == nullptr ? nullptr : static_cast<task*>(running->occupant.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] bool has_fork_jobs() const noexcept {
+    return top.load_acquire() < bottom.load_acquire();
+  }
+  std::uint32_t random_below(std::uint32_t bound) noexcept {  // xorshift64*; S. Vigna, 2014
+    random ^= random >> 12;
+    random ^= random << 25;
+    random ^= random >> 27;
+    return static_cast<std::uint32_t>(((random * 2685821657736338717u) >> 32) * bound >> 32);
+  }
+
+  void thread_main() noexcept;
+};
+
+[[nodiscard]] RAMIE_ALWAYS_INLINE worker* current_worker() noexcept { return static_cast<worker*>(current_forks()); }
+
+/// A fiber goes on: `s` is parked and claimed. Any thread.
+void make_ready(stack* s) noexcept;
+
+/// Moves the pending fork jobs of the running fiber to where any fiber may run them.
+void promote_fork_jobs(worker* w) noexcept;
+
+/// Runs a job that was stolen or promoted, in place, for the fiber `parent`. `run`: its `state` when it was taken, before the parent
+/// could know. The frame may be gone when it returns.
+void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept;
+
+/// What a promoted job's task does: claims and runs it, or finds that its parent did.
+void run_promoted_job(worker* w, task* t) noexcept;
+
+}  // namespace ramie::detail
