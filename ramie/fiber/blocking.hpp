@@ -1,0 +1,69 @@
+// Blocking calls, off the workers.
+#pragma once
+
+#include <ramie/fiber/fork_join.hpp>
+#include <ramie/sched/blocking_pool.hpp>
+#include <ramie/sched/wait.hpp>
+
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace ramie {
+
+namespace detail {
+
+/// The calling fiber's runtime's pool; null on a plain thread.
+blocking_pool* this_blocking_pool() noexcept;
+
+template <class F>
+struct blocking_call_of : blocking_call {
+  F& f;
+  std::optional<fork_result<F>> value{};
+  std::exception_ptr failure{};
+  waiter_ref waiter{};
+
+  explicit blocking_call_of(F& function) noexcept : blocking_call{&call_it}, f{function} {}
+
+  static void call_it(blocking_call& self) noexcept {
+    auto& me = static_cast<blocking_call_of&>(self);
+    try {
+      me.value.emplace(call_for_value(me.f));
+    } catch (...) {
+      me.failure = std::current_exception();
+    }
+    wake(waiter_ref{me.waiter});
+  }
+};
+
+}  // namespace detail
+
+/// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows what left it. For calls that block in
+/// the kernel or compute for long without suspending. A blocking call cannot be cut short: a fiber that is asked to stop meanwhile
+/// throws `cancelled` at its next suspension, not here. Suspends. On a plain thread: just calls f.
+/// Throws resource_error if no helper thread can be had.
+template <class F>
+  requires std::invocable<F&>
+std::invoke_result_t<F&> blocking(F&& f) {
+  using R = std::invoke_result_t<F&>;
+  static_assert(!std::is_reference_v<R>, "ramie::blocking: the function must return a value");
+  detail::blocking_pool* pool = detail::this_blocking_pool();
+  if (pool == nullptr) return f();
+  detail::blocking_call_of<std::remove_reference_t<F>> call{f};
+  detail::wait pause{detail::wait::kind::uninterruptible};
+  call.waiter = pause.ref();
+  try {
+    pool->submit(call);
+  } catch (...) {
+    pause.withdraw();
+    throw;
+  }
+  pause.suspend();
+  if (call.failure) std::rethrow_exception(std::move(call.failure));
+  if constexpr (!std::is_void_v<R>) return std::move(*call.value);
+}
+
+}  // namespace ramie

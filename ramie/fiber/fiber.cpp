@@ -1,0 +1,157 @@
+// What handles and fibers do, apart from templates.
+#include <ramie/base/assert.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/fiber/blocking.hpp>
+#include <ramie/fiber/fiber_task.hpp>
+#include <ramie/fiber/this_fiber.hpp>
+#include <ramie/sched/scheduler.hpp>
+
+#include <thread>
+
+namespace ramie {
+
+namespace detail {
+
+namespace {
+
+/// The fiber that runs here, or null on a plain thread. Children of forks count as the fiber that forked them.
+task* this_task() noexcept {
+  worker* w = current_worker();
+  task* t = w == nullptr ? nullptr : w->current();
+  while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
+  return t;
+}
+
+[[noreturn]] void throw_not_joinable(const char* call) {
+  throw usage_error{std::string{"ramie: "} + call + ": the handle holds no fiber: it was joined, detached, moved from, or never had one"};
+}
+
+}  // namespace
+
+void require_joinable(const task* t, const char* call) {
+  if (t == nullptr) throw_not_joinable(call);
+}
+
+bool start_joining(task* t, wait& pause) {
+  std::uint64_t seen = 0;
+  if (t->completion.compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel, std::memory_order_acquire)) return true;
+  pause.withdraw();  // or claimed by a canceller, which may wait: the fiber has ended
+  if (seen == task::done) return false;
+  throw usage_error{"ramie: join: somebody else is joining this fiber already"};
+}
+
+bool stop_joining(task* t, const wait& pause) noexcept {
+  std::uint64_t mine = pause.ref().bits();
+  return t->completion.compare_exchange_strong(mine, 0, std::memory_order_acq_rel, std::memory_order_acquire);
+}
+
+void check_join(const task* t) {
+  require_joinable(t, "join");
+  if (t == this_task()) throw usage_error{std::string{"ramie: join: fiber \""} + name_of(t) + "\" cannot join itself"};
+}
+
+void throw_cancelled() { throw cancelled{}; }
+
+bool await_end_until(task* t, steady::time_point deadline) {
+  check_join(t);
+  if (t->completion.load(std::memory_order_acquire) == task::done) return true;
+  wait pause{wait::kind::cancellable};
+  if (!start_joining(t, pause)) return true;
+  wake_reason why;
+  try {
+    why = pause.suspend_until(deadline);
+  } catch (...) {
+    if (stop_joining(t, pause)) throw;
+    return true;
+  }
+  if (why == wake_reason::event || !stop_joining(t, pause)) return true;
+  if (why == wake_reason::cancelled) throw_cancelled();
+  return false;
+}
+
+void detach_task(task* t) {
+  require_joinable(t, "detach");
+  if (t->completion.exchange(task::detached, std::memory_order_acq_rel) != task::done) return;
+  t->completion.store(task::detached, std::memory_order_relaxed);
+  t->type->drop(*t);
+  destroy_task(t);
+}
+
+void end_task(task* t) noexcept {
+  request_stop(*t);
+  if (t == this_task()) fatal("a fiber destroyed its own join handle while it ran: detach it instead", __FILE__, __LINE__);
+  await_end(t, wait::kind::uninterruptible);
+  t->type->drop(*t);
+  destroy_task(t);
+}
+
+void report_unseen_failure(const task& t, const std::exception_ptr& failure) noexcept {
+  const bool detached = t.completion.load(std::memory_order_relaxed) == task::detached;
+  report_lost_exception(name_of(&t), failure, detached ? "was detached and ended by an exception" : "ended by an exception that nobody joined to see",
+                        detached);
+}
+
+void discard_task(task* t) noexcept {
+  t->type->skip(*t, std::make_exception_ptr(cancelled{}));
+  t->type->drop(*t);
+  destroy_task(t);
+}
+
+void apply_options(task& t, const fiber_options& options) {
+  if (options.name.empty() && options.stack_size == 0) return;
+  task_extras& extras = extras_of(t);
+  extras.name = options.name;
+  if (options.stack_size == 0) return;
+  if (options.stack_size < stack_size_min || options.stack_size > stack_size_max)
+    throw invalid_argument{"ramie: fiber_options::stack_size is " + std::to_string(options.stack_size) + "; it must be from " +
+                           std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes"};
+  extras.stack_size = options.stack_size;
+  t.flags.fetch_or(task::own_stack_flag, std::memory_order_relaxed);
+}
+
+blocking_pool* this_blocking_pool() noexcept {
+  worker* w = current_worker();
+  return w == nullptr ? nullptr : &w->owner->blocking();
+}
+
+void submit_here(task* t) {
+  worker* w = current_worker();
+  if (w == nullptr) [[unlikely]]
+    throw usage_error{"ramie: spawn: this thread belongs to no runtime; call it from within ramie::run, or use runtime::spawn"};
+  w->owner->submit_here(w, t);
+}
+
+}  // namespace detail
+
+namespace this_fiber {
+
+void sleep_until(std::chrono::steady_clock::time_point deadline) {
+  if (detail::current_worker() == nullptr) {
+    std::this_thread::sleep_until(deadline);
+    return;
+  }
+  detail::wait pause{detail::wait::kind::cancellable};
+  if (pause.suspend_until(deadline) == detail::wake_reason::cancelled) throw cancelled{};
+}
+
+fiber_id get_id() noexcept {
+  if (const detail::task* t = detail::this_task(); t != nullptr) return fiber_id{t};
+  static thread_local char own_address;
+  return fiber_id{&own_address};
+}
+
+std::string_view name() noexcept { return detail::name_of(detail::this_task()); }
+
+bool stop_requested() noexcept {
+  detail::worker* w = detail::current_worker();
+  if (w == nullptr) return false;
+  return w->draining.load(std::memory_order_relaxed) || w->current()->stop_requested();
+}
+
+void throw_if_stopped() {
+  if (stop_requested()) throw cancelled{};
+}
+
+}  // namespace this_fiber
+
+}  // namespace ramie

@@ -1,0 +1,160 @@
+// A task with its closure, and in the closure's place later its result or the exception that left it.
+#pragma once
+
+#include <ramie/fiber/options.hpp>
+#include <ramie/sched/task.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace ramie::detail {
+
+template <class R>
+using value_of = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
+
+/// Where closure, result and exception of a task take turns: right behind it, whatever their types, because the size of a
+/// task is a multiple of every alignment allowed there. So a handle finds the result without knowing the closure's type.
+inline void* place_of(task* t) noexcept { return reinterpret_cast<char*>(t) + sizeof(task); }
+template <class T>
+T& placed(task* t) noexcept {
+  return *std::launder(static_cast<T*>(place_of(t)));
+}
+
+/// Throws usage_error if `t` is null or the caller itself.
+void check_join(const task* t);
+/// Puts the wait's reference into the task. False if the task is done. Throws usage_error if somebody else waits.
+bool start_joining(task* t, wait& pause);
+/// Takes it back. False: the task ended at this moment.
+bool stop_joining(task* t, const wait& pause) noexcept;
+[[noreturn]] void throw_cancelled();
+
+/// Waits until the task is done. Throws `cancelled` if `k` allows. Inlined: see suspend.hpp.
+RAMIE_ALWAYS_INLINE void await_end(task* t, wait::kind k) {
+  if (t->completion.load(std::memory_order_acquire) == task::done) return;
+  wait pause{k};
+  if (!start_joining(t, pause)) return;
+  wake_reason why;
+  try {
+    why = pause.suspend();
+  } catch (...) {
+    if (stop_joining(t, pause)) throw;
+    return;
+  }
+  if (why == wake_reason::cancelled && stop_joining(t, pause)) throw_cancelled();
+}
+/// The same with a deadline: false if that came first.
+bool await_end_until(task* t, steady::time_point deadline);
+void require_joinable(const task* t, const char* call);
+void detach_task(task* t);
+/// For handles that are destroyed: stop, wait, drop.
+void end_task(task* t) noexcept;
+/// Hands the task to the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown; then the task is not taken.
+void submit_here(task* t);
+/// Reports a failure that nobody will see; ends the process if the fiber was detached.
+void report_unseen_failure(const task& t, const std::exception_ptr& failure) noexcept;
+/// A task that was made, but could not be submitted, goes away unrun.
+void discard_task(task* t) noexcept;
+/// Checks the options and keeps them with the task. Throws invalid_argument, std::bad_alloc.
+void apply_options(task& t, const fiber_options& options);
+
+template <class R, class Fn>
+class fiber_task {
+ public:
+  static_assert(alignof(Fn) <= task_alignment_most && alignof(value_of<R>) <= task_alignment_most,
+                "ramie: closures and results of fibers may be aligned to 64 bytes at most");
+
+  /// A task that will call `f`, not yet handed to anybody. Throws std::bad_alloc and what copying the closure throws.
+  template <class F>
+  static task* make(F&& f) {
+    void* memory = list != task_cache::no_list ? allocate_task(list) : ::operator new(size, std::align_val_t{task_alignment_most});
+    task* t = std::construct_at(static_cast<task*>(memory));
+    t->type = &type;
+    t->list = list;
+    try {
+      std::construct_at(static_cast<Fn*>(place_of(t)), std::forward<F>(f));
+    } catch (...) {
+      destroy_task(t);
+      throw;
+    }
+    return t;
+  }
+
+ private:
+  static constexpr std::size_t larger(std::size_t a, std::size_t b) noexcept { return a > b ? a : b; }
+  static constexpr std::size_t size =
+      sizeof(task) + larger(sizeof(Fn), larger(sizeof(value_of<R>), sizeof(std::exception_ptr)));
+  static constexpr std::uint8_t list =
+      larger(alignof(Fn), alignof(value_of<R>)) <= task_alignment ? task_cache::list_of(size) : task_cache::no_list;
+
+  static void fail(task& t, std::exception_ptr why) noexcept {
+    std::construct_at(static_cast<std::exception_ptr*>(place_of(&t)), std::move(why));
+    t.flags.fetch_or(task::failed_flag, std::memory_order_relaxed);
+  }
+
+  static void run(task& t) noexcept {
+    std::exception_ptr failure;
+    bool closure_alive = true;
+    try {
+      if constexpr (std::is_void_v<R>) {
+        std::move(placed<Fn>(&t))();
+      } else {
+        R result = std::move(placed<Fn>(&t))();
+        closure_alive = false;
+        std::destroy_at(&placed<Fn>(&t));
+        std::construct_at(static_cast<R*>(place_of(&t)), std::move(result));
+        return;
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    // Outside the handler: the closure's destructor may suspend.
+    if (closure_alive) std::destroy_at(&placed<Fn>(&t));
+    if (failure) fail(t, std::move(failure));
+  }
+
+  static void skip(task& t, std::exception_ptr why) noexcept {
+    std::destroy_at(&placed<Fn>(&t));
+    fail(t, std::move(why));
+  }
+
+  /// For a task that was detached, or whose handle was dropped: nobody will see what it left.
+  static void drop(task& t) noexcept {
+    if ((t.flags.load(std::memory_order_relaxed) & task::failed_flag) == 0) {
+      if constexpr (!std::is_void_v<R>) std::destroy_at(&placed<R>(&t));
+      return;
+    }
+    report_unseen_failure(t, placed<std::exception_ptr>(&t));
+    std::destroy_at(&placed<std::exception_ptr>(&t));
+  }
+
+  static constexpr task_type type{&run, &skip, &drop, false};
+};
+
+/// Result or exception of a task that is done; ends its life.
+template <class R>
+R take_result(task* t) {
+  struct ending {
+    task* t;
+    ~ending() { destroy_task(t); }
+  } at_end{t};
+  if ((t->flags.load(std::memory_order_relaxed) & task::failed_flag) != 0) [[unlikely]] {
+    std::exception_ptr failure = std::move(placed<std::exception_ptr>(t));
+    std::destroy_at(&placed<std::exception_ptr>(t));
+    std::rethrow_exception(std::move(failure));
+  }
+  if constexpr (!std::is_void_v<R>) {
+    struct dropping {
+      task* t;
+      ~dropping() { std::destroy_at(&placed<R>(t)); }
+    } after_move{t};
+    return std::move(placed<R>(t));
+  }
+}
+
+}  // namespace ramie::detail

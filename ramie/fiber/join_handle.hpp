@@ -1,0 +1,87 @@
+// The owner's end of a spawned fiber, in the manner of std::jthread.
+#pragma once
+
+#include <ramie/fiber/fiber_task.hpp>
+#include <ramie/fiber/id.hpp>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace ramie {
+
+/// Owns the result of a fiber. Move-only. One thread or fiber may use a handle at a time. It may outlive the runtime.
+template <class R>
+class [[nodiscard]] join_handle {
+ public:
+  join_handle() noexcept = default;
+  join_handle(join_handle&& other) noexcept : task_{std::exchange(other.task_, nullptr)} {}
+  join_handle& operator=(join_handle&& other) noexcept {
+    if (this != &other) {
+      end();
+      task_ = std::exchange(other.task_, nullptr);
+    }
+    return *this;
+  }
+  /// If joinable: asks the fiber to stop and waits for it. A result is dropped; a failure is reported on standard error.
+  ~join_handle() { end(); }
+
+  /// Waits for the end of the fiber and returns its result, or rethrows what left it. Suspends a fiber, blocks a plain thread.
+  /// Throws usage_error if the handle is not joinable or the fiber joins itself; `cancelled` if the caller is asked
+  /// to stop meanwhile (the handle stays joinable then).
+  RAMIE_ALWAYS_INLINE R join() {
+    if (task_ == nullptr || task_->completion.load(std::memory_order_acquire) != detail::task::done) {
+      detail::check_join(task_);
+      detail::await_end(task_, detail::wait::kind::cancellable);
+    }
+    return take();
+  }
+
+  /// As `join`, but gives up after `timeout`: then an empty optional. (For void: std::monostate.)
+  template <class Rep, class Period>
+  auto join_for(std::chrono::duration<Rep, Period> timeout) {
+    return join_until(std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(timeout));
+  }
+  std::optional<detail::value_of<R>> join_until(std::chrono::steady_clock::time_point deadline) {
+    if (!detail::await_end_until(task_, deadline)) return std::nullopt;
+    if constexpr (std::is_void_v<R>) {
+      take();
+      return std::monostate{};
+    } else {
+      return take();
+    }
+  }
+
+  /// True until joined, detached or moved from.
+  [[nodiscard]] bool joinable() const noexcept { return task_ != nullptr; }
+
+  /// Lets the fiber go on by itself. An exception that leaves it ends the process. Throws usage_error if not joinable.
+  void detach() { detail::detach_task(std::exchange(task_, nullptr)); }
+
+  /// Asks the fiber to stop: its std::stop_token says so, and where it waits, or will wait, `cancelled` is thrown. Does not suspend.
+  /// Throws usage_error if not joinable.
+  void request_stop() {
+    detail::require_joinable(task_, "request_stop");
+    detail::request_stop(*task_);
+  }
+
+  /// Default-constructed if not joinable.
+  [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id{task_}; }
+
+  /// For ramie's own floors.
+  explicit join_handle(detail::task* t) noexcept : task_{t} {}
+
+ private:
+  R take() {
+    detail::task* t = std::exchange(task_, nullptr);
+    return detail::take_result<R>(t);
+  }
+  void end() noexcept {
+    if (task_ != nullptr) detail::end_task(std::exchange(task_, nullptr));
+  }
+
+  detail::task* task_ = nullptr;
+};
+
+}  // namespace ramie

@@ -1,0 +1,178 @@
+// A scope: any number of children, none of which outlives it.
+//
+// A child is first a fork job, as in fork_join: its record lies in the scope, on the parent's stack, is offered to idle workers, and
+// most often the parent runs it itself at `join`. That needs the children to be the youngest jobs of the parent's deque. The scope
+// knows by two words: the deque's `session`, which no other fiber, and not this one after a suspension, ever sees again, and the
+// place of its bottom. Whoever spawns from elsewhere (a child on another worker, a nested fork) starts an ordinary fiber,
+// which the scope counts.
+#pragma once
+
+#include <ramie/fiber/fork_join.hpp>
+#include <ramie/fiber/spawn.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace ramie {
+
+/// Children end before it does. `spawn` and `join` may be called by the fiber (or thread) that owns it; `spawn` also by its children.
+class scope {
+ public:
+  RAMIE_ALWAYS_INLINE scope() noexcept {
+    if (detail::fork_deque* d = detail::current_forks(); d != nullptr) [[likely]]
+      adopt(*d);
+  }
+  scope(const scope&) = delete;
+  scope& operator=(const scope&) = delete;
+  static void* operator new(std::size_t) = delete;  // lives and dies with a block, as its children do
+  /// Joins if `join` was not called, dropping children not yet begun; a failure nobody saw is reported on standard error.
+  RAMIE_ALWAYS_INLINE ~scope() {
+    if (newest_ != nullptr || rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+      end();
+  }
+
+  /// Adds a child that runs f(). If it throws, children not yet begun are dropped and `join` rethrows. Does not suspend.
+  /// On a plain thread f runs at once. Throws std::bad_alloc, and what copying f throws.
+  template <class F>
+    requires std::invocable<std::decay_t<F>&>
+  RAMIE_ALWAYS_INLINE void spawn(F&& f) {
+    using record = child_of<std::decay_t<F>>;
+    detail::fork_deque* d = detail::current_forks();
+    if (d != nullptr && d->session == session_ && d->bottom.load_relaxed() == bottom_) [[likely]] {
+      auto* c = ::new (take_memory(sizeof(record), alignof(record))) record(std::forward<F>(f));
+      c->owner = this;
+      c->older = newest_;
+      newest_ = c;
+      bottom_ = detail::fork_push(*d, *c, &record::run) + 1;
+    } else {
+      // By a copy of its own: if f's address escaped, the compiler would first build it in memory on the other path too.
+      std::decay_t<F> copy(std::forward<F>(f));
+      spawn_elsewhere(copy);
+    }
+  }
+
+  /// Waits until all children have ended, running those that nobody has begun. Rethrows the first failure; later ones were reported on
+  /// standard error. May suspend. The scope may be used again afterwards.
+  RAMIE_ALWAYS_INLINE void join() {
+    join_children();
+    used_ = 0;
+    if (rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+      finish_join();
+  }
+
+ private:
+  struct child : detail::fork_frame {
+    scope* owner;
+    child* older;
+  };
+
+  template <class Closure>
+  struct child_of : child {
+    template <class F>
+    RAMIE_ALWAYS_INLINE explicit child_of(F&& f) : closure(std::forward<F>(f)) {}
+    Closure closure;
+
+    // The owner calls it as well as thieves do.
+    static void run(detail::fork_frame& f) noexcept {
+      auto& me = static_cast<child_of&>(f);
+      me.owner->run_child(me.closure);
+      std::destroy_at(&me.closure);
+    }
+  };
+
+  /// What most scopes never need; see scope.cpp.
+  struct rare;
+  static constexpr std::size_t rare_size = 96;
+
+  template <class Closure>
+  RAMIE_ALWAYS_INLINE void run_child(Closure& closure) noexcept {
+    if (rare_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+      if (has_failed()) return;
+    }
+    if constexpr (noexcept(closure())) {
+      closure();
+    } else {
+      try {
+        closure();
+      } catch (...) {
+        fail(std::current_exception());
+      }
+    }
+  }
+
+  RAMIE_ALWAYS_INLINE void adopt(detail::fork_deque& d) noexcept {
+    session_ = d.session;
+    bottom_ = d.bottom.load_relaxed();
+  }
+
+  RAMIE_ALWAYS_INLINE void join_children() noexcept {
+    while (child* c = newest_) {
+      newest_ = c->older;
+      // If the session is over, so is the frame's place in the deque, and the slot does not matter.
+      detail::fork_slot* slot = --bottom_;
+      if (detail::fork_take_back(*c, slot)) [[likely]]
+        reinterpret_cast<detail::fork_frame::function>(c->state.load_relaxed())(*c);
+      else
+        await_child(*c);
+    }
+  }
+
+  RAMIE_ALWAYS_INLINE void* take_memory(std::size_t bytes, std::size_t alignment) {
+    bytes = (bytes + 15) & ~std::size_t{15};
+    const std::size_t at = used_;
+    if (alignment <= 16 && at + bytes <= sizeof(inline_memory_)) [[likely]] {
+      used_ = at + bytes;
+      return inline_memory_ + at;
+    }
+    return take_chunk(bytes, alignment);
+  }
+
+  template <class F>
+  RAMIE_COLD void spawn_elsewhere(F& f) {
+    if (detail::current_forks() == nullptr) {
+      run_child(f);
+      return;
+    }
+    count_fiber();
+    try {
+      ramie::spawn([this, closure = std::move(f)]() mutable noexcept {
+        {
+          auto mine = std::move(closure);
+          run_child(mine);
+        }
+        fiber_ended();
+      }).detach();
+    } catch (...) {
+      fiber_ended();
+      throw;
+    }
+  }
+
+  // scope.cpp
+  rare& get_rare() noexcept;
+  [[nodiscard]] bool has_failed() const noexcept;
+  void fail(std::exception_ptr failure) noexcept;
+  void count_fiber() noexcept;
+  void fiber_ended() noexcept;
+  void await_fibers() noexcept;
+  void* take_chunk(std::size_t bytes, std::size_t alignment);
+  RAMIE_COLD void await_child(child& c) noexcept;
+  RAMIE_COLD void finish_join();
+  RAMIE_COLD void end() noexcept;
+
+  // The next child may be pushed if the deque of the calling worker has just this session and this bottom.
+  std::uint64_t session_ = 0;
+  detail::fork_slot* bottom_;          // means nothing as long as the session is not the deque's
+  child* newest_ = nullptr;
+  std::atomic<rare*> rare_{nullptr};
+  std::size_t used_ = 0;               // of inline_memory_
+  alignas(16) std::byte rare_memory_[rare_size];
+  alignas(16) std::byte inline_memory_[320];
+};
+
+}  // namespace ramie

@@ -1,0 +1,56 @@
+// What the running fiber may ask and do about itself. All of it works on plain threads too.
+#pragma once
+
+#include <ramie/fiber/id.hpp>
+#include <ramie/sched/current.hpp>
+#include <ramie/sched/suspend.hpp>
+
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+namespace ramie::this_fiber {
+
+/// Lets other ready fibers of this worker run first. On a plain thread: std::this_thread::yield. Suspends. No error.
+RAMIE_ALWAYS_INLINE void yield() noexcept {
+  if (detail::fork_deque* w = detail::current_forks(); w != nullptr) [[likely]]
+    detail::yield_here(w);
+  else
+    std::this_thread::yield();
+}
+
+/// Suspends (a plain thread: blocks) until the deadline. Throws `cancelled` if the fiber is asked to stop, std::bad_alloc.
+void sleep_until(std::chrono::steady_clock::time_point deadline);
+
+template <class Clock, class Duration>
+void sleep_until(std::chrono::time_point<Clock, Duration> deadline);
+
+/// As sleep_until(now + duration); durations too long for the clock are capped at about 146 years.
+template <class Rep, class Period>
+void sleep_for(std::chrono::duration<Rep, Period> duration) {
+  using clock = std::chrono::steady_clock;
+  const auto now = clock::now();
+  constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 146};
+  if (duration > longest) sleep_until(now + std::chrono::hours{24 * 365 * 146});
+  else sleep_until(now + std::chrono::ceil<clock::duration>(duration));
+}
+
+template <class Clock, class Duration>
+void sleep_until(std::chrono::time_point<Clock, Duration> deadline) {
+  // Clocks other than the steady one may be set meanwhile: look again.
+  for (auto left = deadline - Clock::now(); left > Duration::zero(); left = deadline - Clock::now()) sleep_for(left);
+}
+
+/// The running fiber; on a plain thread, an id of the thread's.
+[[nodiscard]] fiber_id get_id() noexcept;
+
+/// The name from fiber_options, or "". Valid as long as the fiber.
+[[nodiscard]] std::string_view name() noexcept;
+
+/// True if the fiber was asked to stop, or its runtime shuts down. False on a plain thread.
+[[nodiscard]] bool stop_requested() noexcept;
+
+/// Throws `cancelled` if stop_requested().
+void throw_if_stopped();
+
+}  // namespace ramie::this_fiber
