@@ -1,0 +1,88 @@
+#include <lab/commands/bench_plan.hpp>
+
+#include <lab/harness/error.hpp>
+#include <lab/harness/numbers.hpp>
+#include <lab/harness/options.hpp>
+#include <lab/harness/runtime_facts.hpp>
+#include <lab/workloads/registry.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ramie::lab {
+namespace {
+
+/// The size of a measurement: enough runs for a median to mean something on a machine that is not quiet.
+struct size {
+  std::map<std::string, std::string> parameters;
+  int runs;
+};
+
+struct plan_entry {
+  std::string experiment;
+  std::string workload;
+  std::string styles;
+  bool all_workers;  // else the workload's own number
+  size full;
+  size quick;
+};
+
+const std::vector<plan_entry>& plan() {
+  static const std::vector<plan_entry> entries{
+      {"1 skynet", "skynet", "all", true, {{{"leaves", "1000000"}}, 51}, {{{"leaves", "100000"}}, 11}},
+      {"2 sum", "sum", "all", true, {{{"high", "10000000"}}, 15}, {{{"high", "1000000"}}, 11}},
+      {"fib", "fib", "all", true, {{{"n", "35"}}, 25}, {{{"n", "27"}}, 11}},
+      {"yield", "yield", "all", false, {{{"count", "2000000"}}, 15}, {{{"count", "200000"}}, 5}},
+      {"spawn", "spawn", "all", false, {{{"count", "1000000"}}, 15}, {{{"count", "100000"}}, 5}},
+      {"memory", "memory", "all", false, {{{"count", "200000"}}, 3}, {{{"count", "20000"}}, 1}},
+      {"idle", "idle", "all", false, {{{"seconds", "5"}}, 1}, {{{"seconds", "1"}}, 1}},
+  };
+  return entries;
+}
+
+/// "1,all" is the same number twice on a machine with one CPU.
+std::string distinct_workers(const std::string& text) {
+  std::vector<int> numbers;
+  for (int number : parse_workers(text)) {
+    if (number == 0) number = standard_worker_count();
+    if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
+  }
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+std::vector<std::string> chosen_workloads(const std::string& only) {
+  std::vector<std::string> names;
+  for (const plan_entry& entry : plan()) names.push_back(entry.workload);
+  if (only == "all") return names;
+  const std::vector<std::string> chosen = split_list(only);
+  for (const std::string& name : chosen) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw usage_error{
+        fmt::format("--only {}: the bench has {}, all", name.empty() ? "''" : name, fmt::join(names, ", "))};
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<bench_step> plan_bench(const bench_options& options) {
+  const std::vector<std::string> chosen = chosen_workloads(options.only);
+  const std::string workers = distinct_workers(options.workers);
+  std::vector<bench_step> steps;
+  for (const plan_entry& entry : plan()) {
+    if (std::find(chosen.begin(), chosen.end(), entry.workload) == chosen.end()) continue;
+    const workload& w = *find_workload(entry.workload);
+    const size& wanted = options.quick ? entry.quick : entry.full;
+    typed_options typed = standard_options(w);
+    typed.styles = entry.styles;
+    typed.placement = options.placement;
+    typed.runs = options.runs.empty() ? std::to_string(wanted.runs) : options.runs;
+    if (entry.all_workers) typed.workers = workers;
+    for (const auto& [name, value] : wanted.parameters) typed.parameters.at(name) = value;
+    steps.push_back({.experiment = entry.experiment, .requests = requests_for(w, typed)});
+  }
+  return steps;
+}
+
+}  // namespace ramie::lab

@@ -1,0 +1,51 @@
+// The commands that take a few lines.
+#include <lab/commands/commands.hpp>
+
+#include <lab/harness/machine.hpp>
+#include <lab/harness/results.hpp>
+#include <lab/harness/runner.hpp>
+#include <lab/harness/table.hpp>
+#include <lab/workloads/registry.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+namespace ramie::lab {
+
+int run_workload(const workload& w, const typed_options& typed) {
+  results all{std::cout, typed.json};
+  measure_all(requests_for(w, typed), [&](const record& r) { all.add(r); });
+  const bool no_counters =
+      std::all_of(all.records().begin(), all.records().end(), [](const record& r) { return r.counters.empty(); });
+  if (typed.counters && no_counters)
+    fmt::print(stderr, "ramie-lab: --counters: the runtime counts nothing that it tells yet\n");
+  return all.finish();
+}
+
+int list_workloads() {
+  table lines{{{"workload", table::align::left}, {"style", table::align::left}, {"what it is", table::align::left}}};
+  for (const workload& w : all_workloads()) {
+    if (w.hidden) continue;
+    lines.add({w.name, "", w.summary + " (per " + w.unit + ")"});
+    for (const style& s : w.styles) lines.add({w.name, s.name, s.summary});
+  }
+  std::cout << lines.text();
+  return 0;
+}
+
+int show_machine(bool as_json) {
+  const nlohmann::ordered_json described = to_json(describe_machine());
+  if (as_json) {
+    std::cout << described.dump() << '\n';
+    return 0;
+  }
+  for (const auto& [name, value] : described.items()) {
+    fmt::print("{:<24}{}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return 0;
+}
+
+}  // namespace ramie::lab

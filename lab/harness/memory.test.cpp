@@ -1,0 +1,26 @@
+#include <lab/harness/memory.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace ramie::lab {
+namespace {
+
+TEST(read_memory_use, sees_memory_that_is_touched) {
+  constexpr std::int64_t size = 64 << 20;
+  constexpr std::int64_t tolerance = 8 << 20;
+  const memory_use before = read_memory_use();
+  std::vector<char> block(size);
+  std::memset(block.data(), 1, block.size());
+  const memory_use after = read_memory_use();
+  EXPECT_NEAR(static_cast<double>(after.resident_bytes - before.resident_bytes), size, tolerance);
+  EXPECT_GE(after.peak_resident_bytes, before.resident_bytes + size - tolerance);
+  EXPECT_GT(after.page_table_bytes, 0);
+}
+
+TEST(available_memory, is_some) { EXPECT_GT(available_memory(), 0); }
+
+}  // namespace
+}  // namespace ramie::lab

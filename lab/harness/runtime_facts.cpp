@@ -1,0 +1,71 @@
+#include <lab/harness/runtime_facts.hpp>
+
+#include <array>
+
+namespace ramie::lab {
+namespace {
+
+struct named_placement {
+  std::string_view name;
+  ramie::placement value;
+  bool available;
+};
+
+constexpr std::array placements{
+    named_placement{"work_stealing", ramie::placement::work_stealing, true},
+    named_placement{"stealing_no_affinity", ramie::placement::stealing_no_affinity, false},
+    named_placement{"shared_queue", ramie::placement::shared_queue, false},
+    named_placement{"round_robin", ramie::placement::round_robin, false},
+    named_placement{"dedicated", ramie::placement::dedicated, false},
+};
+
+}  // namespace
+
+std::string placement_names() {
+  std::string names;
+  for (const auto& p : placements) {
+    if (!names.empty()) names += ", ";
+    names += p.name;
+  }
+  return names;
+}
+
+std::optional<ramie::placement> find_placement(std::string_view name) {
+  for (const auto& p : placements) {
+    if (p.name == name) return p.value;
+  }
+  return std::nullopt;
+}
+
+bool is_available(ramie::placement wanted) {
+  for (const auto& p : placements) {
+    if (p.value == wanted) return p.available;
+  }
+  return false;
+}
+
+std::string_view name_of(ramie::placement wanted) {
+  for (const auto& p : placements) {
+    if (p.value == wanted) return p.name;
+  }
+  return "unknown";
+}
+
+int standard_worker_count() { return ramie::runtime{}.workers(); }
+
+std::map<std::string, std::int64_t> read_counters(ramie::runtime& rt) {
+  const ramie::runtime_counters c = rt.counters();
+  std::map<std::string, std::int64_t> named;
+  auto add = [&](const char* name, std::uint64_t value) { named.emplace(name, static_cast<std::int64_t>(value)); };
+  add("dispatches", c.dispatches);
+  add("spawned", c.spawned);
+  add("ended", c.ended);
+  add("steals_tried", c.steals_tried);
+  add("steals", c.steals);
+  add("wakes", c.wakes);
+  add("sleeps", c.sleeps);
+  add("threads", c.threads);
+  return named;
+}
+
+}  // namespace ramie::lab

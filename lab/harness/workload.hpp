@@ -1,0 +1,76 @@
+// What a workload is to the harness: a table of styles and whole-number options, and functions that run once and say
+// how it went.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ramie {
+struct runtime_options;
+}
+
+namespace ramie::lab {
+
+class session;
+
+/// A whole-number option of a workload, `--name` on the command line.
+struct parameter {
+  std::string name;
+  std::string help;
+  std::int64_t standard;  // its value when not given
+  std::int64_t min;
+  std::int64_t max;
+  /// Null, or says what is wrong with a value that lies in the range ("must be a power of ten"); empty if nothing is.
+  std::string (*objection)(std::int64_t value) = nullptr;
+};
+
+using parameter_values = std::map<std::string, std::int64_t, std::less<>>;
+
+/// Something else than time that a run found out. Units come last in the name: `resident_bytes_per_fiber`.
+struct figure {
+  std::string name;
+  double value;
+};
+
+struct run_result {
+  double seconds;      // of the workload alone
+  std::int64_t units;  // what was counted, see workload::unit
+  bool ok;             // the result was checked and is right
+  std::vector<figure> figures = {};
+};
+
+/// One way to write a workload.
+struct style {
+  std::string name;
+  std::string summary;
+  bool on_runtime;  // false: plain code on a plain thread, for which the number of workers means nothing
+  /// Runs once. What it throws is reported as a wrong result.
+  run_result (*run)(session& s);
+  /// If not null: changes what the runtime is started with, for a style that measures something other than its
+  /// standard.
+  void (*adjust)(ramie::runtime_options& options) = nullptr;
+};
+
+struct workload {
+  std::string name;
+  std::string summary;
+  std::string unit;  // what is counted, in the singular
+  std::vector<parameter> parameters;
+  std::vector<style> styles;
+  /// The style that is run in turns with every other one, so that both meet the same machine; empty: none.
+  std::string yardstick = "plain";
+  int standard_runs = 5;
+  int standard_warmup = 1;
+  std::string standard_workers = "all";
+  /// Every run needs a process of its own, because an earlier one leaves memory behind that it would find warm.
+  bool fresh_process_each_run = false;
+  bool hidden = false;  // not for users: lists and help leave it out
+
+  /// Null if there is none of that name.
+  [[nodiscard]] const style* find_style(std::string_view style_name) const;
+};
+
+}  // namespace ramie::lab

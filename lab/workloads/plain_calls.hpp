@@ -1,0 +1,14 @@
+// The yardstick of workloads that are no recursion: one function call for each thing that is counted.
+#pragma once
+
+#include <lab/harness/session.hpp>
+#include <lab/harness/workload.hpp>
+
+#include <cstdint>
+
+namespace ramie::lab {
+
+/// Makes `count` noinline calls, one after the other.
+run_result run_plain_calls(session& s, std::int64_t count);
+
+}  // namespace ramie::lab

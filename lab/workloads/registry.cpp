@@ -1,0 +1,20 @@
+#include <lab/workloads/registry.hpp>
+
+namespace ramie::lab {
+
+const std::vector<workload>& all_workloads() {
+  static const std::vector<workload> all{
+      skynet_workload(), sum_workload(),    fib_workload(),  yield_workload(),
+      spawn_workload(),  memory_workload(), idle_workload(), self_test_workload(),
+  };
+  return all;
+}
+
+const workload* find_workload(std::string_view name) {
+  for (const workload& w : all_workloads()) {
+    if (w.name == name) return &w;
+  }
+  return nullptr;
+}
+
+}  // namespace ramie::lab

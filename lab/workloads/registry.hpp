@@ -1,0 +1,27 @@
+// All workloads there are. A new one is a file in this folder and a line in registry.cpp.
+#pragma once
+
+#include <lab/harness/workload.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ramie::lab {
+
+/// In the order in which `ramie-lab list` shows them, the hidden ones last.
+const std::vector<workload>& all_workloads();
+
+/// Null if there is none of that name.
+const workload* find_workload(std::string_view name);
+
+// Each is defined in the file of its name.
+workload skynet_workload();
+workload sum_workload();
+workload fib_workload();
+workload yield_workload();
+workload spawn_workload();
+workload memory_workload();
+workload idle_workload();
+workload self_test_workload();
+
+}  // namespace ramie::lab

@@ -1,0 +1,113 @@
+// The life of a fiber that does next to nothing: made, run, ended; and with a wait in between.
+#include <lab/harness/session.hpp>
+#include <lab/workloads/chain.hpp>
+#include <lab/workloads/plain_calls.hpp>
+#include <lab/workloads/registry.hpp>
+
+#include <ramie/ramie.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ramie::lab {
+namespace {
+
+run_result by_plain(session& s) { return run_plain_calls(s, s.parameter("count")); }
+
+/// Spawns detached fibers and waits until each of them has run. A fiber sets a flag of its own: a counter common to all
+/// would cost as much as the fiber does.
+class detached_batch {
+ public:
+  static constexpr std::size_t size_max = 1000;  // fibers made before any is waited for, which keeps memory flat
+
+  void run(std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) {
+      has_run_[i].store(0, std::memory_order_relaxed);
+      ramie::spawn([flag = &has_run_[i]] { flag->store(1, std::memory_order_release); }).detach();
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      while (has_run_[i].load(std::memory_order_acquire) == 0) ramie::this_fiber::yield();
+    }
+  }
+
+ private:
+  std::array<std::atomic<unsigned char>, size_max> has_run_;
+};
+
+run_result detached(session& s) {
+  const std::int64_t count = s.parameter("count");
+  std::int64_t done = 0;
+  const double seconds = s.time([&] {
+    detached_batch batch;
+    while (done < count) {
+      const std::int64_t size = std::min<std::int64_t>(count - done, detached_batch::size_max);
+      batch.run(static_cast<std::size_t>(size));
+      done += size;
+    }
+  });
+  return {.seconds = seconds, .units = count, .ok = done == count};
+}
+
+run_result one_by_one(session& s) {
+  const std::int64_t count = s.parameter("count");
+  std::int64_t sum = 0;
+  const double seconds = s.time([&] {
+    for (std::int64_t i = 0; i < count; ++i) sum += ramie::spawn([i] { return i; }).join();
+  });
+  return {.seconds = seconds, .units = count, .ok = sum == count * (count - 1) / 2};
+}
+
+run_result in_batches(session& s) {
+  constexpr std::int64_t batch_size = 100;
+  const std::int64_t count = s.parameter("count");
+  std::int64_t sum = 0;
+  const double seconds = s.time([&] {
+    std::vector<ramie::join_handle<std::int64_t>> handles;
+    handles.reserve(batch_size);
+    for (std::int64_t first = 0; first < count; first += batch_size) {
+      const std::int64_t end = std::min(count, first + batch_size);
+      for (std::int64_t i = first; i < end; ++i) handles.push_back(ramie::spawn([i] { return i; }));
+      for (auto& handle : handles) sum += handle.join();
+      handles.clear();
+    }
+  });
+  return {.seconds = seconds, .units = count, .ok = sum == count * (count - 1) / 2};
+}
+
+run_result parked(session& s) {
+  constexpr std::int64_t links_each_max = 100;
+  const std::int64_t count = s.parameter("count");
+  const std::int64_t links_each = std::min(count, links_each_max);
+  const std::int64_t batches = (count + links_each - 1) / links_each;
+  fiber_chain chain{batches, links_each};
+  std::int64_t links = 0;
+  s.time([&] { links = chain.run(); });
+  return {.seconds = chain.seconds(), .units = batches * links_each, .ok = links == batches * links_each};
+}
+
+}  // namespace
+
+workload spawn_workload() {
+  return {
+      .name = "spawn",
+      .summary = "fibers that do next to nothing: the price of making, running and ending one",
+      .unit = "fiber",
+      .parameters = {{.name = "count", .help = "fibers", .standard = 1'000'000, .min = 1, .max = 1'000'000'000}},
+      .styles =
+          {
+              {"plain", "a noinline function call in place of each fiber, the yardstick", false, by_plain},
+              {"detached", "spawn, run, end; detached, never blocking, up to 1000 alive", true, detached},
+              {"join", "spawn and join, one after the other", true, one_by_one},
+              {"batch_join", "100 spawned, then the 100 joined", true, in_batches},
+              {"park", "spawn, park in a join, wake, end, 100 parked at once; plus one yield of the spawner", true,
+               parked},
+          },
+      .standard_workers = "1",
+  };
+}
+
+}  // namespace ramie::lab

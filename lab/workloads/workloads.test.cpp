@@ -1,0 +1,114 @@
+// Every style of every workload, small, on one worker and on several: the results must be right.
+#include <lab/harness/measure.hpp>
+#include <lab/workloads/registry.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <set>
+
+namespace ramie::lab {
+namespace {
+
+/// Sizes that take milliseconds, and that touch the edges: one leaf, one number, a batch that is not full.
+const std::multimap<std::string, parameter_values>& small_sizes() {
+  static const std::multimap<std::string, parameter_values> sizes{
+      {"skynet", {{"leaves", 1}}},
+      {"skynet", {{"leaves", 1000}}},
+      {"sum", {{"high", 1}}},
+      {"sum", {{"high", 1001}}},
+      {"fib", {{"n", 0}}},
+      {"fib", {{"n", 15}}},
+      {"yield", {{"fibers", 3}, {"count", 1000}}},
+      {"spawn", {{"count", 1}}},
+      {"spawn", {{"count", 1234}}},
+      {"memory", {{"count", 500}}},
+      {"idle", {{"seconds", 1}}},
+  };
+  return sizes;
+}
+
+struct small_case {
+  std::string workload;
+  std::string style;
+  int workers;
+  parameter_values parameters;
+};
+
+/// For GoogleTest, which would print the bytes.
+void PrintTo(const small_case& c, std::ostream* out) { *out << c.workload << ' ' << c.style; }
+
+std::vector<small_case> all_cases() {
+  std::vector<small_case> cases;
+  for (const auto& [name, parameters] : small_sizes()) {
+    for (const style& s : find_workload(name)->styles) {
+      for (const int workers : s.on_runtime ? std::vector<int>{1, 2, 4} : std::vector<int>{1}) {
+        cases.push_back({name, s.name, workers, parameters});
+      }
+    }
+  }
+  return cases;
+}
+
+std::string case_name(const testing::TestParamInfo<small_case>& info) {
+  std::string name = info.param.workload + "_" + info.param.style + "_" + std::to_string(info.param.workers) + "w";
+  for (const auto& [parameter, value] : info.param.parameters) name += "_" + parameter + std::to_string(value);
+  return name;
+}
+
+class every_style : public testing::TestWithParam<small_case> {};
+
+TEST_P(every_style, gives_the_right_result) {
+  const small_case& c = GetParam();
+  const workload& w = *find_workload(c.workload);
+  const int runs = std::min(2, w.standard_runs);
+  const record r = measure_here(w, {.workload = w.name,
+                                    .style = c.style,
+                                    .workers = c.workers,
+                                    .runs = runs,
+                                    .warmup = w.standard_warmup,
+                                    .parameters = c.parameters});
+  EXPECT_TRUE(r.ok) << r.error;
+  EXPECT_EQ(r.workers, c.workers);
+  EXPECT_EQ(r.seconds.size(), static_cast<std::size_t>(runs));
+  EXPECT_GT(r.units, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(small, every_style, testing::ValuesIn(all_cases()), case_name);
+
+TEST(registry, has_a_small_size_for_every_workload_that_users_see) {
+  for (const workload& w : all_workloads()) {
+    if (!w.hidden) {
+      EXPECT_TRUE(small_sizes().contains(w.name)) << w.name;
+    }
+  }
+}
+
+TEST(registry, is_well_formed) {
+  std::set<std::string> names;
+  for (const workload& w : all_workloads()) {
+    EXPECT_TRUE(names.insert(w.name).second) << w.name << " is there twice";
+    EXPECT_FALSE(w.styles.empty()) << w.name;
+    EXPECT_FALSE(w.unit.empty()) << w.name;
+    if (!w.yardstick.empty()) {
+      EXPECT_NE(w.find_style(w.yardstick), nullptr) << w.name;
+    }
+    for (const parameter& p : w.parameters) {
+      EXPECT_GE(p.standard, p.min) << w.name << ' ' << p.name;
+      EXPECT_LE(p.standard, p.max) << w.name << ' ' << p.name;
+      if (p.objection != nullptr) {
+        EXPECT_EQ(p.objection(p.standard), "") << w.name << ' ' << p.name;
+      }
+    }
+  }
+}
+
+TEST(registry, finds_by_name) {
+  EXPECT_EQ(find_workload("sum")->name, "sum");
+  EXPECT_EQ(find_workload("tea"), nullptr);
+}
+
+}  // namespace
+}  // namespace ramie::lab
