@@ -4,6 +4,7 @@
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/sched/options.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -13,6 +14,19 @@ namespace ramie {
 namespace detail {
 class scheduler;
 }
+
+/// What a runtime has counted since its start, over all workers. Each number is one worker's count or another's a moment ago: not a
+/// snapshot, but none ever goes back.
+struct runtime_counters {
+  std::uint64_t dispatches;    // tasks, jobs and fibers that a worker took up
+  std::uint64_t spawned;       // fibers
+  std::uint64_t ended;         // fibers
+  std::uint64_t steals_tried;  // looks into another worker's queue that had something
+  std::uint64_t steals;        // those that brought something
+  std::uint64_t wakes;         // fibers made ready by a fiber of this runtime
+  std::uint64_t sleeps;        // times a worker found nothing to do and went to sleep, or was about to
+  std::uint64_t threads;       // workers and spare workers there are now
+};
 
 /// A set of worker threads and the fibers they run. Several may live in a process, one after another or at once.
 class runtime {
@@ -51,6 +65,9 @@ class runtime {
 
   [[nodiscard]] int workers() const noexcept;
   [[nodiscard]] const runtime_options& options() const noexcept;  // as completed from environment and machine
+
+  /// Any thread; costs the workers nothing.
+  [[nodiscard]] runtime_counters counters() const noexcept;
 
   /// For ramie's own floors.
   [[nodiscard]] detail::scheduler& internals() noexcept { return *scheduler_; }

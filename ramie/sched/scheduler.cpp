@@ -1,9 +1,13 @@
 // Where a worker's next work comes from, and the way a runtime starts and ends.
 //
 // The order: ready fibers first (they hold stacks), then the newest spawned task (depth first), then what came from outside,
-// then other workers' work. Every `tick_every` dispatches the oldest of everything goes first instead, by turns from the
-// injection queue and from the bottom of the spawn deque. So, with R ready fibers on a worker, one that becomes ready runs within
-// about R * (1 + 1/tick_every) dispatches, and the k-th oldest task of a spawn deque within 2 * k * tick_every.
+// then other workers' work. Every `tick_every` dispatches (a tick) the injection queue goes first, by turns its new tasks and its woken
+// fibers; every `oldest_every_ticks` ticks the oldest spawned task does. So on a worker with R ready fibers one that becomes
+// ready runs within R * (1 + 1/tick_every) + 1 + tick_every dispatches (a fiber that yields to spawned tasks lets at most tick_every of them go
+// first), the k-th in the injection queue within 2 * (k + 1) * tick_every, and the k-th oldest task of a spawn deque within
+// (k + 1) * tick_every * oldest_every_ticks, about 4,000 for each older one. The last is rarer because each such
+// task opens a new branch of a tree that is otherwise worked off depth first: with the oldest taken at every tick, sum's
+// 20 million fibers needed 967 MB on one worker, so 10 MB.
 //
 // When to wake a sleeper for published work: two or more items in a queue are a surplus, and somebody else can have one. A
 // single item is most often taken by its own worker within a microsecond (a ping-pong), and a wake-up costs several. So it
@@ -99,13 +103,9 @@ work scheduler::find_work(worker* w) noexcept {
 
 work scheduler::look_at_oldest(worker* w) noexcept {
   fire_timers(w);
-  const bool outside_first = w->ticks % 2 == 0;
-  if (outside_first)
-    if (work next = take_injected(w, w->ticks % 4 == 0)) return next;
-  if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
-  if (!outside_first)
-    if (work next = take_injected(w, w->ticks % 4 == 1)) return next;
-  return {};
+  if (w->ticks % oldest_every_ticks == 0)
+    if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
+  return take_injected(w, w->ticks % 2 == 0);
 }
 
 work scheduler::take_injected(worker* w, bool tasks_first) noexcept {

@@ -34,6 +34,8 @@ class scheduler {
  public:
   /// Dispatches between two looks at the oldest work. Go's number; a fairness bound follows from it (docs/scheduler.md).
   static constexpr std::uint32_t tick_every = 61;
+  /// Ticks between two starts of the oldest spawned task. Picked so that its price, an open branch, stays small.
+  static constexpr std::uint32_t oldest_every_ticks = 64;
   /// How many workers, spares included, a runtime may have.
   static constexpr std::size_t workers_most = 1024 + 256;
 
@@ -78,6 +80,8 @@ class scheduler {
   [[nodiscard]] guard_kind stacks_guard() const noexcept { return guard_; }
   [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
   [[nodiscard]] bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+  /// Fibers spawned from other threads than this scheduler's workers.
+  [[nodiscard]] std::uint64_t started_outside() const noexcept { return started_outside_.load(std::memory_order_acquire); }
   /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
   [[nodiscard]] std::uint64_t live() noexcept;
 

@@ -1,0 +1,190 @@
+// For the tests of this floor: fibers without the floor that makes them comfortable, counts, and runs of the test itself with
+// another environment.
+#pragma once
+
+#include <ramie/base/config.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/task.hpp>
+#include <ramie/sched/task_memory.hpp>
+#include <ramie/sched/wait.hpp>
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ramie::detail::testing {
+
+inline constexpr bool sanitized = RAMIE_ASAN != 0 || RAMIE_TSAN != 0;
+#if defined(__OPTIMIZE__)
+inline constexpr bool optimized = !sanitized;
+#else
+inline constexpr bool optimized = false;
+#endif
+
+/// How often to do what is only worth doing often: the sanitizers are ten to fifty times as slow.
+constexpr int scaled(int n) noexcept {
+  const int divisor = RAMIE_TSAN != 0 ? 50 : RAMIE_ASAN != 0 ? 10 : optimized ? 1 : 4;
+  return n / divisor > 1 ? n / divisor : 1;
+}
+
+/// Returns when `condition` holds, however long that takes. For plain threads, and fibers that are to hold their worker up.
+template <class Condition>
+void hold_until(Condition condition) {
+  for (int round = 0; !condition(); ++round) {
+    if (round < 100) spin_pause();
+    else ::sched_yield();
+  }
+}
+
+/// A task that runs `f` and goes away; `f` may end by `cancelled`, and by no other exception. `skipped`, if there is one, counts those
+/// that never ran.
+template <class F>
+struct closure_task : task {
+  F f;
+  std::atomic<int>* skipped;
+
+  closure_task(F function, std::atomic<int>* count) : f{std::move(function)}, skipped{count} {
+    type = &how;
+    completion.store(detached, std::memory_order_relaxed);
+    list = static_cast<std::uint8_t>(task_cache::list_of(sizeof(closure_task)));
+  }
+  static void run(task& t) noexcept {
+    auto& self = static_cast<closure_task&>(t);
+    try {
+      self.f();
+    } catch (const cancelled&) {
+    }
+    self.f.~F();
+  }
+  static void skip(task& t, std::exception_ptr) noexcept {
+    auto& self = static_cast<closure_task&>(t);
+    if (self.skipped != nullptr) self.skipped->fetch_add(1);
+    self.f.~F();
+  }
+  static void drop(task&) noexcept {}
+  static constexpr task_type how{&run, &skip, &drop, false};
+};
+
+template <class F>
+task* make_task(F f, std::atomic<int>* skipped = nullptr) {
+  using made = closure_task<F>;
+  static_assert(alignof(made) <= task_alignment);
+  return new (allocate_task(static_cast<std::uint8_t>(task_cache::list_of(sizeof(made))))) made(std::move(f), skipped);
+}
+
+/// Hands `f` to the scheduler as a detached fiber. Any thread.
+template <class F>
+void start(scheduler& s, F f, std::atomic<int>* skipped = nullptr) {
+  s.submit(make_task(std::move(f), skipped));
+}
+
+/// From within a fiber: another one on the same scheduler.
+template <class F>
+void start_here(F f) {
+  start(*current_worker()->owner, std::move(f));
+}
+
+/// Runs `f` as a fiber and blocks the calling plain thread until it has returned.
+template <class F>
+void run_on(scheduler& s, F f) {
+  std::atomic<bool> done{false};
+  start(s, [&] {
+    f();
+    done.store(true, std::memory_order_release);
+    done.notify_one();
+  });
+  done.wait(false, std::memory_order_acquire);
+}
+
+/// Counts down to zero; fibers and plain threads wait for that, parked.
+class countdown {
+ public:
+  explicit countdown(std::size_t n) noexcept : left_{n} {}
+  void down() noexcept {
+    // The waiter may go away as soon as it sees zero: nothing of this is touched after the wake-up was sent.
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    const std::uint64_t waiting = waiter_.exchange(over, std::memory_order_acq_rel);
+    if (waiting != 0) wake(waiter_ref::from_bits(waiting));
+  }
+  void await() {
+    detail::wait pause{detail::wait::kind::uninterruptible};
+    std::uint64_t nobody = 0;
+    if (waiter_.compare_exchange_strong(nobody, pause.ref().bits(), std::memory_order_acq_rel)) pause.suspend();
+    else pause.withdraw();
+  }
+
+ private:
+  static constexpr std::uint64_t over = 1;
+  std::atomic<std::size_t> left_;
+  std::atomic<std::uint64_t> waiter_{0};
+};
+
+/// Lets other fibers run, even if there is none: by way of a fresh loop, as after any other suspension.
+inline void yield_always() { suspend_out_of_line(current_forks(), after_switch::make_ready); }
+
+/// Suspends, cancellably, until the time has come.
+inline void sleep_for(std::chrono::nanoseconds time) {
+  detail::wait pause{detail::wait::kind::cancellable};
+  if (pause.suspend_until(steady::now() + time) == wake_reason::cancelled) throw cancelled{};
+}
+
+/// f and g, g on offer to other workers meanwhile. What the floor above makes of the fork deque, without results and exceptions.
+template <class F, class G>
+void fork_two(F&& f, G&& g) {
+  struct job : fork_frame {
+    std::remove_reference_t<G>* function;
+  } offered;
+  offered.function = &g;
+  fork_deque* d = current_forks();
+  fork_slot* slot =
+      d == nullptr ? fork_nowhere(offered) : fork_push(*d, offered, [](fork_frame& it) noexcept { (*static_cast<job&>(it).function)(); });
+  f();
+  if (fork_take_back(offered, slot)) g();
+  else wait_for_thief(offered);
+}
+
+/// Runs this test program with one more variable in its environment and some of its cases. Returns its exit status.
+inline int run_self(const std::string& variable, const std::string& value, const std::string& filter) {
+  // The environment is copied before the fork: between fork and exec there is no memory to be had safely.
+  std::vector<std::string> kept;
+  for (char** v = environ; *v != nullptr; ++v)
+    if (std::string{*v}.rfind(variable + "=", 0) != 0) kept.emplace_back(*v);
+  kept.push_back(variable + "=" + value);
+  std::vector<char*> environment;
+  for (std::string& v : kept) environment.push_back(v.data());
+  environment.push_back(nullptr);
+  std::string program = "/proc/self/exe";
+  std::string choice = "--gtest_filter=" + filter;
+  char* const arguments[] = {program.data(), choice.data(), nullptr};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execve(program.c_str(), arguments, environment.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+inline runtime_options with_workers(int workers) {
+  runtime_options o;
+  o.workers = workers;
+  return o;
+}
+
+}  // namespace ramie::detail::testing
