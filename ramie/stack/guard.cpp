@@ -13,8 +13,8 @@ namespace ramie::detail {
 
 namespace {
 
-// Mappings left to the rest of the process: its libraries, heaps, threads. Picked out of thin air; a large server has about
-// a thousand.
+// Mappings left to the rest of the process: its libraries, heaps, threads. Picked out of thin air; a large server has
+// about a thousand.
 constexpr std::size_t mappings_left = 5000;
 
 constinit std::atomic<std::size_t> mprotect_guards{0};
@@ -51,7 +51,8 @@ bool probe_guard_advice(const memory_calls& with) noexcept {
   void* page = with.map(page_size());
   if (page == nullptr) return false;
   bool works = with.advise(page, page_size(), advice_guard_install) == 0;
-  // Emulators say yes to advice that they do not know. So let the kernel write to the page: it gets a fault, and no signal.
+  // Emulators say yes to advice that they do not know. So let the kernel write to the page: it gets a fault, and no
+  // signal.
   if (works) works = ::syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page) != 0 && errno == EFAULT;
   with.unmap(page, page_size());
   return works;

@@ -26,7 +26,9 @@ class guards : public ::testing::TestWithParam<guard_kind> {
 };
 
 INSTANTIATE_TEST_SUITE_P(kinds, guards, ::testing::Values(guard_kind::madvise, guard_kind::mprotect),
-                         [](const auto& parameter) { return parameter.param == guard_kind::madvise ? "madvise" : "mprotect"; });
+                         [](const auto& parameter) {
+                           return parameter.param == guard_kind::madvise ? "madvise" : "mprotect";
+                         });
 
 void expect_guarded(const stack& s) {
   const char* const low = lowest_usable(s);
@@ -43,7 +45,8 @@ TEST_P(guards, are_below_every_stack) {
     for (int i = 0; i < 40; ++i) stacks.push_back(acquire_stack(c));
     for (const stack* s : stacks) {
       expect_guarded(*s);
-      EXPECT_EQ(lowest_usable(*s) - slot_base(*s), size >= 64 << 10 ? 16 << 10 : static_cast<std::ptrdiff_t>(page_size()));
+      EXPECT_EQ(lowest_usable(*s) - slot_base(*s),
+                size >= 64 << 10 ? 16 << 10 : static_cast<std::ptrdiff_t>(page_size()));
     }
     for (stack* s : stacks) release_stack(s);
   }
@@ -189,11 +192,32 @@ TEST(guard_budget, ends_in_an_error_that_names_the_sysctl_and_loses_nothing) {
   for (stack* s : stacks) release_stack(s);
 }
 
+TEST(guard_budget, is_not_charged_for_a_guard_that_was_refused) {
+  stack_class& c = stack_class_of(32 << 10, guard_kind::mprotect);
+  std::vector<stack*> stacks;  // so that the next one is fresh
+  while (stats(c).slots_in_use < stats(c).slots_reserved || stacks.empty()) stacks.push_back(acquire_stack(c));
+  const std::size_t before = guards_by_mprotect();
+  memory_calls refusing = kernel_calls;
+  refusing.protect = [](void*, std::size_t, int) noexcept {
+    errno = ENOMEM;
+    return -1;
+  };
+  {
+    const replaced_calls replaced{refusing};
+    EXPECT_THROW(static_cast<void>(acquire_stack(c)), resource_error);
+  }
+  EXPECT_EQ(guards_by_mprotect(), before);
+  stacks.push_back(acquire_stack(c));
+  EXPECT_EQ(guards_by_mprotect(), before + 1);
+  expect_guarded(*stacks.back());
+  for (stack* s : stacks) release_stack(s);
+}
+
 #if !RAMIE_ASAN && !RAMIE_TSAN  // they have mappings of their own, and die without more
 void use_up_the_mappings() {
   stack_class& c = stack_class_of(64 << 10, guard_kind::mprotect);
   try {
-    for (;;) static_cast<void>(acquire_stack(c));
+    for (int i = 0; i < 300'000; ++i) static_cast<void>(acquire_stack(c));
   } catch (const resource_error& e) {
     // The rest of the process still gets mappings: a thread, a large block.
     std::thread{[] {}}.join();
@@ -206,7 +230,8 @@ void use_up_the_mappings() {
 TEST(guard_budget, is_within_what_the_kernel_allows) {
   if (calls().max_map_count() > 300'000) GTEST_SKIP() << "vm.max_map_count is so large that this would take long";
   GTEST_FLAG_SET(death_test_style, testing::death_test_style());
-  EXPECT_EXIT(use_up_the_mappings(), ::testing::ExitedWithCode(7), "no more stacks guarded by mprotect: .*vm.max_map_count");
+  EXPECT_EXIT(use_up_the_mappings(), ::testing::ExitedWithCode(7),
+              "no more stacks guarded by mprotect: .*vm.max_map_count");
 }
 #endif
 

@@ -1,8 +1,9 @@
-// A fiber that runs off its stack faults in the guard. The handler here says so, and hands on to whatever would have come
-// without it. It runs on the thread's alternate signal stack, since the stack in question is full, and calls nothing that
-// allocates, locks or formats by stdio: the program may have been stopped anywhere.
+// A fiber that runs off its stack faults in the guard. The handler here says so, and hands on to whatever would have
+// come without it. It runs on the thread's alternate signal stack, since the stack in question is full, and calls
+// nothing that allocates, locks or formats by stdio: the program may have been stopped anywhere.
 //
-// One handler for each signal and process. What was installed before is called afterwards as if it were installed still:
+// One handler for each signal and process. What was installed before is called afterwards as if it were installed
+// still:
 //   default           restore it and return; the instruction faults again and the core dump shows the right place
 //   ignored           a fault cannot be ignored, so as above; a signal that somebody sent is ignored
 //   a function        call it with its signal mask; what it does is its own affair, it may well leave by siglongjmp
@@ -80,7 +81,8 @@ class report_line {
 /// `fiber "name"`, or what can be said without one.
 void add_occupant(report_line& line, const stack& s) noexcept {
   char name[name_size_max] = "";
-  if (const occupant_namer namer = namer_in_use.load(std::memory_order_acquire); namer != nullptr) namer(s, name, sizeof name);
+  if (const occupant_namer namer = namer_in_use.load(std::memory_order_acquire); namer != nullptr)
+    namer(s, name, sizeof name);
   name[sizeof name - 1] = '\0';
   for (char* c = name; *c != '\0'; ++c)
     if (static_cast<unsigned char>(*c) < ' ') *c = '?';
@@ -98,7 +100,8 @@ void report_overflow(const stack& s) noexcept {
   report_line line;
   line << "ramie: stack overflow in ";
   add_occupant(line, s);
-  line << ": it used up its " << (slot - guard) / kib << " KiB stack (slot " << slot / kib << " KiB at " << static_cast<const void*>(slot_base(s))
+  line << ": it used up its " << (slot - guard) / kib << " KiB stack (slot " << slot / kib << " KiB at "
+       << static_cast<const void*>(slot_base(s))
        << "). Raise fiber_options::stack_size, runtime_options::stack_size or RAMIE_STACK_SIZE.";
   line.write();
 }
@@ -123,7 +126,8 @@ const void* stack_pointer_of(const void* machine_context) noexcept {
 
 /// A fault of the instruction that was interrupted, which would come again; not a signal sent by somebody.
 bool is_fault(const siginfo_t& info) noexcept {
-  if (info.si_signo == SIGBUS && info.si_code == BUS_MCEERR_AO) return false;  // memory gone bad that nobody has used yet
+  if (info.si_signo == SIGBUS && info.si_code == BUS_MCEERR_AO)
+    return false;  // memory gone bad that nobody has used yet
 #if defined(SEGV_MTEAERR)
   if (info.si_signo == SIGSEGV && info.si_code == SEGV_MTEAERR) return false;  // a memory tag mismatch, told late
 #endif
@@ -149,15 +153,15 @@ void report_if_ours(const siginfo_t& info, const void* machine_context) noexcept
 }
 
 void restore_default(int number) noexcept {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = SIG_DFL;
   ::sigaction(number, &action, nullptr);
 }
 
 void call_previous(const struct sigaction& previous, int number, siginfo_t* info, void* machine_context) noexcept {
-  // The mask it asked for. The signal itself is blocked already, by our own action.
-  sigset_t outer;
-  ::pthread_sigmask(SIG_BLOCK, &previous.sa_mask, &outer);
+  // The mask it asked for; the return from our handler takes it away. The signal itself is blocked already, by our own
+  // action.
+  ::pthread_sigmask(SIG_BLOCK, &previous.sa_mask, nullptr);
   if ((previous.sa_flags & SA_NODEFER) != 0 && ::sigismember(&previous.sa_mask, number) == 0) {
     sigset_t own;
     ::sigemptyset(&own);
@@ -169,12 +173,12 @@ void call_previous(const struct sigaction& previous, int number, siginfo_t* info
   } else {
     previous.sa_handler(number);
   }
-  ::pthread_sigmask(SIG_SETMASK, &outer, nullptr);
 }
 
 void chain(handled_signal& signal, siginfo_t* info, void* machine_context) noexcept {
   const struct sigaction& previous = signal.previous;
-  const bool function = (previous.sa_flags & SA_SIGINFO) != 0 || (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN);
+  const bool function =
+      (previous.sa_flags & SA_SIGINFO) != 0 || (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN);
   // Relaxed: a flag that orders nothing.
   const bool spent = function && (previous.sa_flags & static_cast<int>(SA_RESETHAND)) != 0 &&
                      signal.previous_spent.exchange(true, std::memory_order_relaxed);
@@ -196,7 +200,7 @@ void on_signal(int number, siginfo_t* info, void* machine_context) {
 }
 
 void install(handled_signal& signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ::sigemptyset(&action.sa_mask);

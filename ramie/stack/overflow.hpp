@@ -7,18 +7,18 @@
 
 namespace ramie::detail {
 
-/// Says the name of whatever occupies a stack (see stack::occupant) into `buffer`, terminated. Set by the floor that knows
-/// tasks; must be async-signal-safe. An empty name is none.
+/// Says the name of whatever occupies a stack (see stack::occupant) into `buffer`, terminated. Set by the floor that
+/// knows tasks; must be async-signal-safe. An empty name is none.
 using occupant_namer = void (*)(const stack& s, char* buffer, std::size_t size) noexcept;
 /// Any thread. Null for none.
 void set_occupant_namer(occupant_namer namer) noexcept;
 
-/// Installs the SIGSEGV and SIGBUS handler once per process; it chains to what was installed before. Later calls do nothing.
-/// Throws resource_error if the system refuses. Any thread.
+/// Installs the SIGSEGV and SIGBUS handler once per process; it chains to what was installed before. Later calls do
+/// nothing. Throws resource_error if the system refuses. Any thread.
 void install_overflow_handler();
 
-/// Gives the calling thread an alternate signal stack, unless it has one, and takes it away again; both on the same thread. A
-/// fiber's stack is full when the handler must run.
+/// Gives the calling thread an alternate signal stack, unless it has one, and takes it away again; both on the same
+/// thread. A fiber's stack is full when the handler must run.
 class alternate_signal_stack {
  public:
   alternate_signal_stack();  // throws resource_error

@@ -58,7 +58,9 @@ class overflow_report : public ::testing::TestWithParam<guard_kind> {
 };
 
 INSTANTIATE_TEST_SUITE_P(kinds, overflow_report, ::testing::Values(guard_kind::madvise, guard_kind::mprotect),
-                         [](const auto& parameter) { return parameter.param == guard_kind::madvise ? "madvise" : "mprotect"; });
+                         [](const auto& parameter) {
+                           return parameter.param == guard_kind::madvise ? "madvise" : "mprotect";
+                         });
 
 TEST_P(overflow_report, names_the_fiber_its_size_and_the_remedy) {
   const auto run = [] {
@@ -66,9 +68,10 @@ TEST_P(overflow_report, names_the_fiber_its_size_and_the_remedy) {
     set_occupant_namer(name_gamma);
     overflow(*acquire_stack(stack_class_of(256 << 10, GetParam())));
   };
-  EXPECT_EXIT(run(), ended_by_the_signal,
-              "ramie: stack overflow in fiber \"gam.ma\": it used up its 240 KiB stack \\(slot 256 KiB at 0x[0-9a-f]+\\)\\. "
-              "Raise fiber_options::stack_size, runtime_options::stack_size or RAMIE_STACK_SIZE\\.");
+  EXPECT_EXIT(
+      run(), ended_by_the_signal,
+      "ramie: stack overflow in fiber \"gam.ma\": it used up its 240 KiB stack \\(slot 256 KiB at 0x[0-9a-f]+\\)\\. "
+      "Raise fiber_options::stack_size, runtime_options::stack_size or RAMIE_STACK_SIZE\\.");
 }
 
 TEST_P(overflow_report, does_without_a_name_and_on_other_threads) {
@@ -77,7 +80,8 @@ TEST_P(overflow_report, does_without_a_name_and_on_other_threads) {
     install_overflow_handler();
     std::thread{[] { overflow(*acquire_stack(stack_class_of(32 << 10, GetParam()))); }}.join();
   };
-  EXPECT_EXIT(run(), ended_by_the_signal, "overflow in a fiber without a name: it used up its 28 KiB stack \\(slot 32 KiB at");
+  EXPECT_EXIT(run(), ended_by_the_signal,
+              "overflow in a fiber without a name: it used up its 28 KiB stack \\(slot 32 KiB at");
 }
 
 TEST_P(overflow_report, comes_for_a_stack_that_was_used_before) {
@@ -102,8 +106,9 @@ void hit_from_elsewhere(guard_kind kind) {
 }
 
 TEST_P(overflow_report, tells_a_stray_access_from_an_overflow) {
-  EXPECT_EXIT(hit_from_elsewhere(GetParam()), ended_by_the_signal,
-              "ramie: access to 0x[0-9a-f]+fff, in the guard of the stack of fiber \"gam.ma\", by code that runs elsewhere");
+  EXPECT_EXIT(
+      hit_from_elsewhere(GetParam()), ended_by_the_signal,
+      "ramie: access to 0x[0-9a-f]+fff, in the guard of the stack of fiber \"gam.ma\", by code that runs elsewhere");
 }
 
 // What was installed before.
@@ -117,7 +122,7 @@ class chaining : public ::testing::Test {
 };
 
 void set_action(int number, void (*plain)(int), void (*full)(int, siginfo_t*, void*), int flags) {
-  struct sigaction action {};
+  struct sigaction action{};
   if (full != nullptr) {
     action.sa_sigaction = full;
     flags |= SA_SIGINFO;
@@ -146,10 +151,14 @@ char* page_without_access() {
 
 TEST_F(chaining, an_overflow_reaches_the_previous_handler_after_the_report) {
   const auto run = [] {
-    set_action(SIGSEGV, nullptr, [](int, siginfo_t* info, void* machine) {
-      say(in_guard(*find_stack(info->si_addr), info->si_addr) && machine != nullptr ? "previous saw the guard\n" : "previous is confused\n");
-      ::_exit(42);
-    }, 0);
+    set_action(
+        SIGSEGV, nullptr,
+        [](int, siginfo_t* info, void* machine) {
+          say(in_guard(*find_stack(info->si_addr), info->si_addr) && machine != nullptr ? "previous saw the guard\n"
+                                                                                        : "previous is confused\n");
+          ::_exit(42);
+        },
+        0);
     install_overflow_handler();
     overflow(*acquire_stack(stack_class_of(64 << 10)));
   };
@@ -160,11 +169,14 @@ char* expected_address = nullptr;
 
 TEST_F(chaining, other_faults_reach_it_with_their_address_and_its_mask) {
   const auto run = [] {
-    set_action(SIGSEGV, nullptr, [](int number, siginfo_t* info, void*) {
-      say(number == SIGSEGV && info->si_addr == expected_address ? "right address, " : "wrong address, ");
-      say(blocked(SIGUSR1) && blocked(SIGSEGV) ? "right mask\n" : "wrong mask\n");
-      ::_exit(42);
-    }, 0);
+    set_action(
+        SIGSEGV, nullptr,
+        [](int number, siginfo_t* info, void*) {
+          say(number == SIGSEGV && info->si_addr == expected_address ? "right address, " : "wrong address, ");
+          say(blocked(SIGUSR1) && blocked(SIGSEGV) ? "right mask\n" : "wrong mask\n");
+          ::_exit(42);
+        },
+        0);
     install_overflow_handler();
     expected_address = page_without_access();
     *static_cast<volatile char*>(expected_address) = 1;
@@ -174,10 +186,13 @@ TEST_F(chaining, other_faults_reach_it_with_their_address_and_its_mask) {
 
 TEST_F(chaining, a_handler_without_siginfo_may_mend_the_fault_again_and_again) {
   const auto run = [] {
-    set_action(SIGSEGV, [](int) {
-      say(blocked(SIGSEGV) ? "blocked\n" : "mended\n");
-      ::mprotect(expected_address, page_size(), PROT_READ | PROT_WRITE);
-    }, nullptr, SA_NODEFER);
+    set_action(
+        SIGSEGV,
+        [](int) {
+          say(blocked(SIGSEGV) ? "blocked\n" : "mended\n");
+          ::mprotect(expected_address, page_size(), PROT_READ | PROT_WRITE);
+        },
+        nullptr, SA_NODEFER);
     install_overflow_handler();
     for (int i = 0; i < 3; ++i) {
       expected_address = page_without_access();
@@ -190,10 +205,13 @@ TEST_F(chaining, a_handler_without_siginfo_may_mend_the_fault_again_and_again) {
 
 TEST_F(chaining, bus_errors_go_the_same_way) {
   const auto run = [] {
-    set_action(SIGBUS, [](int number) {
-      say(number == SIGBUS ? "bus\n" : "other\n");
-      ::_exit(42);
-    }, nullptr, 0);
+    set_action(
+        SIGBUS,
+        [](int number) {
+          say(number == SIGBUS ? "bus\n" : "other\n");
+          ::_exit(42);
+        },
+        nullptr, 0);
     install_overflow_handler();
     std::FILE* empty = std::tmpfile();
     void* beyond_the_end = ::mmap(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, ::fileno(empty), 0);

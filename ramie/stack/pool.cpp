@@ -2,18 +2,19 @@
 //
 // A slot goes through these states; its descriptor (stack.hpp) stays the same and is never used for anything else:
 //  P1 reserved  address space in a slab (slab.hpp), no page behind it. The class carves slots in order.
-//  P2 bare      it has a descriptor, but not yet a guard. This lasts for one call of `take`, or, if the guard is refused,
-//               until a later one tries again: a refusal loses nothing.
+//  P2 bare      it has a descriptor, but not yet a guard. This lasts for one call of `take`, or, if the guard is
+//               refused, until a later one tries again: a refusal loses nothing.
 //  P3 in use    handed out. Guards are made once and stay: nothing below gives advice on their pages.
 //  P4 warm      back in the depot, with the pages that it touched. Last in, first out.
 //  P5 cold      its pages were given back to the system. It needs no new guard and no new descriptor.
 // Handed out are warm ones first, then cold, then bare, then reserved ones: that order uses the least memory.
 //
 // The lock of the class covers lists and counts only, and the mapping of a slab, since others that find the class empty
-// could do nothing better than wait for that slab. Guards are made, and pages given back, outside it, on stacks that are in no list.
+// could do nothing better than wait for that slab. Guards are made, and pages given back, outside it, on stacks that
+// are in no list.
 //
-// The fields of the descriptor that the scheduler owns (saved, wait_word, occupant) are never written here after the first
-// hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its wait is over.
+// The fields of the descriptor that the scheduler owns (saved, wait_word, occupant) are never written here after the
+// first hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its wait is over.
 #include <ramie/stack/pool.hpp>
 
 #include <ramie/base/error.hpp>
@@ -39,8 +40,8 @@ namespace ramie::detail {
 
 namespace {
 
-// A slab is as large as all before it: few mappings for a million stacks (250 slabs of 256 KiB slots), little address space
-// for ten. Where it begins and ends was picked out of thin air.
+// A slab is as large as all before it: few mappings for a million stacks (250 slabs of 256 KiB slots), little address
+// space for ten. Where it begins and ends was picked out of thin air.
 constexpr std::size_t slab_size_first = std::size_t{16} << 20;
 constexpr std::size_t slab_size_max = std::size_t{1} << 30;
 constexpr std::size_t slab_slots_largest = 16;  // for slots so large that a slab would hold less
@@ -54,8 +55,8 @@ constexpr std::size_t fresh_at_once = 16;
 constexpr std::size_t warm_stacks_max = 1024;
 constexpr std::size_t warm_size_max = std::size_t{256} << 20;
 
-// Stacks whose pages are given back in one system call. Measured with a second thread: 15 us a stack one by one, because
-// every call interrupts the other cores, 0.4 us by 64.
+// Stacks whose pages are given back in one system call. Measured with a second thread: 15 us a stack one by one,
+// because every call interrupts the other cores, 0.4 us by 64.
 constexpr std::size_t chilled_at_once = 64;
 
 /// Stacks linked by `next`, the one to use first in front.
@@ -232,17 +233,18 @@ void stack_class::chill(stack_list warm) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     char* const low = lowest_usable(*stacks[i]);
     char* const high = slot_base(*stacks[i]) + slot_size;
-    // Neighbours in one range, for kernels that take only one range a call. Guards made by mprotect hold no pages; those
-    // made by advice are left out.
-    if (iovec* last = &ranges[used - (used != 0)]; used != 0 && guard != guard_kind::madvise &&
-                                                     static_cast<char*>(last->iov_base) + last->iov_len == slot_base(*stacks[i])) {
+    // Neighbours in one range, for kernels that take only one range a call. Guards made by mprotect hold no pages;
+    // those made by advice are left out.
+    if (iovec* last = &ranges[used - (used != 0)];
+        used != 0 && guard != guard_kind::madvise &&
+        static_cast<char*>(last->iov_base) + last->iov_len == slot_base(*stacks[i])) {
       last->iov_len += slot_size;
     } else {
       ranges[used++] = {low, static_cast<std::size_t>(high - low)};
     }
   }
-  // Refused where the pages are locked in memory. Then they stay; the list says "cold" of them too, or this would be tried
-  // at every release.
+  // Refused where the pages are locked in memory. Then they stay; the list says "cold" of them too, or this would be
+  // tried at every release.
   static_cast<void>(advise_all(ranges.data(), used, MADV_DONTNEED));
 
   const std::lock_guard guard_of_lists{lock_};
@@ -282,16 +284,18 @@ constinit std::mutex classes_lock;
 
 stack_class& stack_class_of(std::size_t size, guard_kind guard) {
   if (size < stack_size_min || size > stack_size_max) {
-    throw invalid_argument{"ramie: stack_size is " + std::to_string(size) + ", but must be " + std::to_string(stack_size_min) + " to " +
-                           std::to_string(stack_size_max) + " bytes"};
+    throw invalid_argument{"ramie: stack_size is " + std::to_string(size) + ", but must be " +
+                           std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes"};
   }
   if (guard == guard_kind::automatic) guard = kernel_has_guard_advice() ? guard_kind::madvise : guard_kind::mprotect;
   if (guard == guard_kind::madvise && !kernel_has_guard_advice())
-    throw invalid_argument{"ramie: stack guard is madvise, but this kernel has no MADV_GUARD_INSTALL (Linux 6.13 or newer has)"};
+    throw invalid_argument{
+        "ramie: stack guard is madvise, but this kernel has no MADV_GUARD_INSTALL (Linux 6.13 or newer has)"};
 
   // A slot has at least four pages, whatever their size here.
   const std::size_t slot_size = std::bit_ceil(std::max(size, 4 * page_size()));
-  auto& entry = classes[static_cast<std::size_t>(std::countr_zero(slot_size) - size_log2_min)][static_cast<std::size_t>(guard)];
+  auto& entry =
+      classes[static_cast<std::size_t>(std::countr_zero(slot_size) - size_log2_min)][static_cast<std::size_t>(guard)];
   // Acquire, with the release below: the class is seen whole.
   if (stack_class* c = entry.load(std::memory_order_acquire); c != nullptr) return *c;
   const std::lock_guard one_creates{classes_lock};
@@ -332,7 +336,8 @@ std::size_t usable_size(const stack& s) noexcept { return static_cast<std::size_
 char* lowest_usable(const stack& s) noexcept { return slot_base(s) + s.owner->guard_size; }
 
 bool in_guard(const stack& s, const void* address) noexcept {
-  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(slot_base(s)) < s.owner->guard_size;
+  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(slot_base(s)) <
+         s.owner->guard_size;
 }
 
 stack_pool_stats stats(const stack_class& c) { return c.stats(); }
@@ -341,7 +346,8 @@ void trim(stack_class& c) noexcept { c.trim(); }
 
 void forget_frames([[maybe_unused]] stack& s) noexcept {
 #if RAMIE_ASAN
-  // Most of the shadow is untouched zeros. To read it costs no memory, to write all of it would; so find where the poison begins.
+  // Most of the shadow is untouched zeros. To read it costs no memory, to write all of it would; so find where the
+  // poison begins.
   constexpr std::size_t step = 4096;
   for (char* low = lowest_usable(s); low < s.top; low += step) {
     const auto size = std::min(step, static_cast<std::size_t>(s.top - low));

@@ -21,8 +21,8 @@ inline constexpr std::size_t stack_size_min = 16 * 1024;
 inline constexpr std::size_t stack_size_max = std::size_t{1} << 30;
 inline constexpr std::size_t stack_size_default = 256 * 1024;
 
-/// The class for stacks of at least `size` bytes of address space (guard included; rounded up to a power of two), created on first use;
-/// lives until the process ends. Throws invalid_argument if `size` is out of [stack_size_min,
+/// The class for stacks of at least `size` bytes of address space (guard included; rounded up to a power of two),
+/// created on first use; lives until the process ends. Throws invalid_argument if `size` is out of [stack_size_min,
 /// stack_size_max] or `guard` is not supported by this kernel. Any thread.
 stack_class& stack_class_of(std::size_t size, guard_kind guard = guard_kind::automatic);
 
@@ -34,17 +34,17 @@ stack* try_acquire_stack(stack_class& from) noexcept;
 void release_stack(stack* s) noexcept;
 
 std::size_t usable_size(const stack_class& c) noexcept;  // bytes between guard and top that each stack of the class has
-std::size_t usable_size(const stack& s) noexcept;        // bytes between guard and top; up to 960 more, see slab.hpp, colours
-char* lowest_usable(const stack& s) noexcept;            // just above the guard
-std::size_t slot_size(const stack_class& c) noexcept;    // bytes of address space a stack, guard included
-char* slot_base(const stack& s) noexcept;                // lowest byte of the slot; the guard begins here
+std::size_t usable_size(const stack& s) noexcept;  // bytes between guard and top; up to 960 more, see slab.hpp, colours
+char* lowest_usable(const stack& s) noexcept;      // just above the guard
+std::size_t slot_size(const stack_class& c) noexcept;  // bytes of address space a stack, guard included
+char* slot_base(const stack& s) noexcept;              // lowest byte of the slot; the guard begins here
 /// True if `address` is in the guard of `s`. Async-signal-safe.
 bool in_guard(const stack& s, const void* address) noexcept;
 /// The stack whose slot (guard included) holds `address`, or null. Async-signal-safe, lock-free.
 stack* find_stack(const void* address) noexcept;
 
-/// Calls `visit(argument, stack)` for every stack of every class that was ever handed out. The descriptors stay valid; their
-/// contents may change meanwhile. Any thread; async-signal-safe.
+/// Calls `visit(argument, stack)` for every stack of every class that was ever handed out. The descriptors stay valid;
+/// their contents may change meanwhile. Any thread; async-signal-safe.
 void for_each_stack(void (*visit)(void* argument, stack& s), void* argument);
 
 struct stack_pool_stats {
@@ -57,8 +57,8 @@ stack_pool_stats stats(const stack_class& c);
 /// Returns the pages of all stacks in the class's depot to the system; caches keep theirs unless flushed. Any thread.
 void trim(stack_class& c) noexcept;
 
-/// For AddressSanitizer: unpoisons what abandoned frames left behind on `s`, on which nothing runs. Every way to acquire a
-/// stack does this. Nothing at all in other builds.
+/// For AddressSanitizer: unpoisons what abandoned frames left behind on `s`, on which nothing runs. Every way to
+/// acquire a stack does this. Nothing at all in other builds.
 void forget_frames(stack& s) noexcept;
 
 /// A worker's own LIFO store of stacks of one class. One thread at a time; never suspends.

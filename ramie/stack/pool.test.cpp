@@ -6,13 +6,10 @@
 #include <ramie/stack/testing.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,9 +27,10 @@
 namespace ramie::detail {
 namespace {
 
+using testing::acquire_many;
 using testing::excursion;
-using testing::failing_calls;
-using testing::readable;
+using testing::kinds;
+using testing::release_all;
 
 constexpr std::size_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 constexpr bool plain_build = RAMIE_ASAN == 0 && RAMIE_TSAN == 0;
@@ -59,28 +57,9 @@ std::string flags_of_mapping(const void* address) {
     std::uintptr_t low = 0, high = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx ", &low, &high) == 2)
       here = low <= reinterpret_cast<std::uintptr_t>(address) && reinterpret_cast<std::uintptr_t>(address) < high;
-    else if (here && line.starts_with("VmFlags:"))
-      return line + ' ';
+    else if (here && line.starts_with("VmFlags:")) return line + ' ';
   }
   return {};
-}
-
-std::vector<stack*> acquire_many(stack_class& c, std::size_t count) {
-  std::vector<stack*> stacks(count);
-  for (stack*& s : stacks) s = acquire_stack(c);
-  return stacks;
-}
-
-void release_all(std::vector<stack*>& stacks) {
-  for (stack* s : stacks) release_stack(s);
-  stacks.clear();
-}
-
-/// The kinds of guard that can be had here.
-std::vector<guard_kind> kinds() {
-  std::vector<guard_kind> here{guard_kind::mprotect, guard_kind::none};
-  if (kernel_has_guard_advice()) here.push_back(guard_kind::madvise);
-  return here;
 }
 
 std::string message_of_size(std::size_t size) {
@@ -97,7 +76,8 @@ std::string message_of_size(std::size_t size) {
 TEST(stack_class_of, rejects_sizes_out_of_range_and_says_which) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, stack_size_min - 1, stack_size_max + 1, SIZE_MAX}) {
     const std::string message = message_of_size(size);
-    for (const std::string& part : {std::string{"stack_size"}, std::to_string(size), std::string{"16384"}, std::string{"1073741824"}})
+    for (const std::string& part :
+         {std::string{"stack_size"}, std::to_string(size), std::string{"16384"}, std::string{"1073741824"}})
       EXPECT_NE(message.find(part), std::string::npos) << message;
   }
 }
@@ -240,7 +220,8 @@ TEST(find_stack, knows_every_byte_of_a_slot_and_nothing_else) {
 }
 
 TEST(find_stack, does_not_know_slots_that_nobody_had_yet) {
-  stack_class& c = stack_class_of(4 * mib, guard_kind::none);  // a class that no other test uses, so in order of address
+  stack_class& c =
+      stack_class_of(4 * mib, guard_kind::none);  // a class that no other test uses, so in order of address
   stack* s = acquire_stack(c);
   EXPECT_EQ(find_stack(s->top), nullptr);
   EXPECT_EQ(find_stack(slot_base(*s) + slot_size(c)), nullptr);
@@ -338,7 +319,8 @@ TEST(cache, keeps_the_hotter_half_when_it_spills) {
 }
 
 TEST(cache, takes_several_at_once_but_never_more_than_a_slab) {
-  stack_class& c = stack_class_of(512 * mib, guard_kind::none);  // a class of its own, with slots so large that slabs are small
+  stack_class& c =
+      stack_class_of(512 * mib, guard_kind::none);  // a class of its own, with slots so large that slabs are small
   std::vector<stack*> stacks;
   {
     stack_cache cache{c};
@@ -400,7 +382,8 @@ void hand_out_and_take_back(std::size_t count) {
   if (plain_build) {
     EXPECT_LT(trimmed, before + count * 2 * sizeof(stack) + 16 * mib);
     const auto each = [count](std::size_t size) { return static_cast<double>(size) / static_cast<double>(count); };
-    std::printf("    %zu stacks: %.0f bytes each, %.0f when trimmed\n", count, each(touched - before), each(trimmed - before));
+    std::printf("    %zu stacks: %.0f bytes each, %.0f when trimmed\n", count, each(touched - before),
+                each(trimmed - before));
   }
   EXPECT_EQ(stats(c).slots_warm, 0u);
 }
@@ -415,157 +398,6 @@ TEST(many, a_million_at_once) {
   if (!kernel_has_guard_advice()) GTEST_SKIP() << "vm.max_map_count does not allow so many guards";
   hand_out_and_take_back(1'000'000);
 }
-
-// What fails.
-
-/// Takes stacks in every way and gives them back; returns how many calls to the system that took. Whatever fails in between is
-/// an error at that call, and nothing else.
-std::size_t exercise(stack_class& c, std::vector<stack*>& drained, std::size_t first_failing, std::size_t last_failing) {
-  // All that there is, so that nothing can be had without a new slab, new descriptors and new guards.
-  while (stats(c).slots_in_use < stats(c).slots_reserved) drained.push_back(acquire_stack(c));
-
-  constexpr std::size_t wanted = 60;
-  const std::size_t in_use = stats(c).slots_in_use;
-  std::set<stack*> held;
-  std::size_t errors = 0, calls_made = 0;
-  {
-    const failing_calls failing{first_failing, last_failing};
-    stack_cache cache{c};
-    for (std::size_t i = 0; i < wanted; ++i) {
-      stack* s = nullptr;
-      if (i % 3 == 0) {
-        s = cache.try_acquire();
-      } else if (i % 20 != 5) {
-        s = try_acquire_stack(c);
-      } else {
-        try {
-          s = acquire_stack(c);
-        } catch (const resource_error& e) {
-          EXPECT_EQ(e.code(), ENOMEM) << e.what();
-        }
-      }
-      if (s == nullptr) {
-        ++errors;
-        continue;
-      }
-      EXPECT_TRUE(held.insert(s).second) << "handed out twice";
-      s->top[-1] = 1;
-      EXPECT_TRUE(slot_base(*s) == lowest_usable(*s) || !readable(lowest_usable(*s) - 1)) << "no guard";
-    }
-    std::size_t i = 0;
-    for (stack* s : held) {
-      if (++i % 2 == 0) {
-        cache.release(s);
-      } else {
-        release_stack(s);
-      }
-    }
-    trim(c);
-    calls_made = failing_calls::made();
-  }
-  EXPECT_EQ(held.size() + errors, wanted);
-  EXPECT_EQ(stats(c).slots_in_use, in_use);
-  return calls_made;
-}
-
-void expect_all_there(stack_class& c, std::vector<stack*>& drained) {
-  EXPECT_EQ(std::set<stack*>(drained.begin(), drained.end()).size(), drained.size());
-  release_all(drained);
-  EXPECT_EQ(stats(c).slots_in_use, 0u);
-}
-
-TEST(refusals, of_any_one_call_lose_nothing) {
-  for (const guard_kind kind : kinds()) {
-    stack_class& c = stack_class_of(16 * mib, kind);
-    std::vector<stack*> drained;
-    std::size_t n = 0;
-    while (exercise(c, drained, n, n) > n && !HasFailure()) ++n;
-    EXPECT_GT(n, 5u) << "this tests less than it should";
-    expect_all_there(c, drained);
-  }
-}
-
-TEST(refusals, of_everything_from_some_call_on_lose_nothing) {
-  for (const guard_kind kind : kinds()) {
-    stack_class& c = stack_class_of(8 * mib, kind);
-    std::vector<stack*> drained;
-    for (std::size_t n = 0; n < 40 && !HasFailure(); n += n < 10 ? 1 : 6) exercise(c, drained, n, SIZE_MAX);
-    // And when the system gives again, all is well.
-    exercise(c, drained, SIZE_MAX, SIZE_MAX);
-    expect_all_there(c, drained);
-  }
-}
-
-TEST(refusals, make_do_with_a_smaller_slab) {
-  stack_class& c = stack_class_of(128 * kib, guard_kind::none);
-  std::vector<stack*> stacks;
-  while (stats(c).slots_in_use < stats(c).slots_reserved || stacks.empty()) stacks.push_back(acquire_stack(c));
-  const std::size_t reserved = stats(c).slots_reserved;
-  static std::size_t large;
-  large = 5 * mib;
-  memory_calls small_only = kernel_calls;
-  small_only.map = [](std::size_t size) noexcept -> void* {
-    if (size < large) return kernel_calls.map(size);
-    errno = ENOMEM;
-    return nullptr;
-  };
-  const testing::replaced_calls replaced{small_only};
-  stacks.push_back(acquire_stack(c));
-  EXPECT_GT(stats(c).slots_reserved, reserved);
-  EXPECT_LE((stats(c).slots_reserved - reserved) * slot_size(c), 5 * mib);
-  release_all(stacks);
-}
-
-TEST(refusals, say_what_was_refused_and_why) {
-  stack_class& c = stack_class_of(32 * mib, guard_kind::none);
-  const failing_calls failing{0, SIZE_MAX};
-  try {
-    acquire_stack(c);
-    ADD_FAILURE() << "nothing thrown";
-  } catch (const resource_error& e) {
-    EXPECT_EQ(e.code(), ENOMEM);
-    const std::string message = e.what();
-    for (const char* part : {"mmap", "Cannot allocate memory", "vm.max_map_count", "RLIMIT_AS", "vm.overcommit_memory"})
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-  }
-}
-
-#if !RAMIE_ASAN && !RAMIE_TSAN  // their shadow is address space, too
-void run_into(__rlimit_resource resource) {
-  stack_class& c = stack_class_of(256 * kib, guard_kind::none);
-  std::vector<stack*> stacks = acquire_many(c, 10);
-  stacks.reserve(1'000'000);
-  std::size_t used = 0;
-  std::ifstream{"/proc/self/statm"} >> used;
-  const rlimit limit{used * page_size() + 300 * mib, RLIM_INFINITY};
-  ::setrlimit(resource, &limit);
-  std::string message;
-  try {
-    for (;;) stacks.push_back(acquire_stack(c));
-  } catch (const resource_error& e) {
-    message = e.what();
-  }
-  // What runs goes on: the stacks are there, and those given back are handed out again.
-  for (stack* s : stacks) s->top[-1] = 1;
-  const std::size_t count = stacks.size();
-  release_all(stacks);
-  stacks = acquire_many(c, count);
-  const bool all = stacks.size() == count && count > 500;
-  // Also when there is room again.
-  const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
-  ::setrlimit(resource, &none);
-  for (int i = 0; i < 1'000; ++i) acquire_stack(c)->top[-1] = 1;
-  std::fprintf(stderr, "%s\n", message.c_str());
-  ::_exit(all ? 7 : 8);
-}
-
-TEST(refusals, name_the_limit_of_address_space) {
-  if (testing::emulated()) GTEST_SKIP() << "an emulator keeps such limits to itself";
-  GTEST_FLAG_SET(death_test_style, testing::death_test_style());
-  EXPECT_EXIT(run_into(RLIMIT_AS), ::testing::ExitedWithCode(7), "mmap of stack.* failed .*: Cannot allocate memory; RLIMIT_AS is [0-9]+ ");
-  EXPECT_EXIT(run_into(RLIMIT_DATA), ::testing::ExitedWithCode(7), "mmap of stack.* failed .*: Cannot allocate memory; RLIMIT_DATA is [0-9]+ ");
-}
-#endif
 
 // Threads.
 
@@ -586,7 +418,8 @@ TEST(threads, share_a_class_through_caches_and_depot) {
         std::vector<stack*> own;
         const auto take = [&](stack* s) {
           // Nobody else may hold it: whoever holds one marks it.
-          if (s == nullptr || s->occupant.exchange(&cache) != nullptr || s->owner != &c) return static_cast<void>(++wrong);
+          if (s == nullptr || s->occupant.exchange(&cache) != nullptr || s->owner != &c)
+            return static_cast<void>(++wrong);
           *reinterpret_cast<int*>(s->top - 64) = t;  // a plain write: a race if two have it
           own.push_back(s);
         };

@@ -23,7 +23,8 @@ std::string contents(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return text;
   char block[4096];
-  for (ssize_t size; (size = ::read(file, block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(size));
+  for (ssize_t size; (size = ::read(file, block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(size));
   ::close(file);
   return text;
 }
@@ -50,7 +51,8 @@ std::string size_text(std::size_t bytes) {
 std::string reached(const char* name, __rlimit_resource resource, std::size_t used, std::size_t size) {
   rlimit limit{};
   if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || used + size <= limit.rlim_cur) return {};
-  return std::string{name} + " is " + size_text(limit.rlim_cur) + ", of which " + size_text(used) + " are used: raise it (ulimit, setrlimit)";
+  return std::string{name} + " is " + size_text(limit.rlim_cur) + ", of which " + size_text(used) +
+         " are used: raise it (ulimit, setrlimit)";
 }
 
 /// The limit that stops a process which asks for `size` bytes more. In the order in which the kernel looks at them.
@@ -59,7 +61,8 @@ std::string limit_in_the_way(std::size_t size) {
   const auto mappings = static_cast<std::size_t>(std::count(maps.begin(), maps.end(), '\n'));
   const std::size_t mappings_max = calls().max_map_count();
   if (mappings + 2 >= mappings_max)  // a mapping split in two needs one more, and the kernel wants one to spare
-    return "vm.max_map_count is " + std::to_string(mappings_max) + ", and " + std::to_string(mappings) + " mappings exist: raise it (sysctl)";
+    return "vm.max_map_count is " + std::to_string(mappings_max) + ", and " + std::to_string(mappings) +
+           " mappings exist: raise it (sysctl)";
 
   const std::string status = contents("/proc/self/status");
   if (std::string s = reached("RLIMIT_AS", RLIMIT_AS, figure(status, "VmSize"), size); !s.empty()) return s;
@@ -68,8 +71,9 @@ std::string limit_in_the_way(std::size_t size) {
   constexpr std::size_t never_overcommit = 2;
   if (number_in_file("/proc/sys/vm/overcommit_memory", 0) == never_overcommit) {
     const std::string memory = contents("/proc/meminfo");
-    return "vm.overcommit_memory is 2, so that address space counts as memory: " + size_text(figure(memory, "Committed_AS")) + " of " +
-           size_text(figure(memory, "CommitLimit")) + " are committed: set it to 0 or 1, or raise vm.overcommit_ratio (sysctl)";
+    return "vm.overcommit_memory is 2, so that address space counts as memory: " +
+           size_text(figure(memory, "Committed_AS")) + " of " + size_text(figure(memory, "CommitLimit")) +
+           " are committed: set it to 0 or 1, or raise vm.overcommit_ratio (sysctl)";
   }
   return "none of vm.max_map_count, RLIMIT_AS, RLIMIT_DATA and vm.overcommit_memory explains it";
 }
@@ -78,10 +82,11 @@ std::string limit_in_the_way(std::size_t size) {
 
 void throw_refusal(const refusal& r) {
   if (r.refused == refusal::call::guard_budget) {
-    throw resource_error{"ramie: no more stacks guarded by mprotect: there are " + std::to_string(guards_by_mprotect()) +
-                             ", and a guard takes two of the vm.max_map_count = " + std::to_string(calls().max_map_count()) +
-                             " mappings. Raise that sysctl, or use Linux 6.13 or newer (MADV_GUARD_INSTALL), or no guards",
-                         r.code};
+    throw resource_error{
+        "ramie: no more stacks guarded by mprotect: there are " + std::to_string(guards_by_mprotect()) +
+            ", and a guard takes two of the vm.max_map_count = " + std::to_string(calls().max_map_count()) +
+            " mappings. Raise that sysctl, or use Linux 6.13 or newer (MADV_GUARD_INSTALL), or no guards",
+        r.code};
   }
   const char* what = "";
   switch (r.refused) {
@@ -93,8 +98,8 @@ void throw_refusal(const refusal& r) {
     case refusal::call::none:
     case refusal::call::guard_budget: break;
   }
-  throw resource_error{std::string{"ramie: "} + what + " failed (" + size_text(r.size) + "): " + std::generic_category().message(r.code) + "; " +
-                           limit_in_the_way(r.size),
+  throw resource_error{std::string{"ramie: "} + what + " failed (" + size_text(r.size) +
+                           "): " + std::generic_category().message(r.code) + "; " + limit_in_the_way(r.size),
                        r.code};
 }
 

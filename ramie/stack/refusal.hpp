@@ -24,8 +24,8 @@ struct refusal {
   explicit operator bool() const noexcept { return refused != call::none; }
 };
 
-/// Throws resource_error: what was refused, errno in words, and the limit in the way as far as /proc tells. `r` must be one.
-/// Takes milliseconds if the process has many thousands of mappings, for they are counted.
+/// Throws resource_error: what was refused, errno in words, and the limit in the way as far as /proc tells. `r` must be
+/// one. Takes milliseconds if the process has many thousands of mappings, for they are counted.
 [[noreturn]] void throw_refusal(const refusal& r);
 
 }  // namespace ramie::detail

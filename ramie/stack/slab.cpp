@@ -28,12 +28,13 @@ void* map_small_pages(std::size_t size) noexcept {
   return memory;
 }
 
-/// `size` is a multiple of `alignment`, a power of two; `slack` is what must be mapped on top to find a place so aligned.
-/// Null and errno if the system refuses.
+/// `size` is a multiple of `alignment`, a power of two; `slack` is what must be mapped on top to find a place so
+/// aligned. Null and errno if the system refuses.
 char* map_aligned(std::size_t size, std::size_t alignment, std::size_t slack) noexcept {
   auto* low = static_cast<char*>(map_small_pages(size + slack));
   if (low == nullptr) return nullptr;
-  // As high as it goes: mappings come top down, so the next slab will end where this one begins, and both are one mapping.
+  // As high as it goes: mappings come top down, so the next slab will end where this one begins, and both are one
+  // mapping.
   char* const high = low + size + slack;
   char* const base = round_down(high - size, alignment);
   // If the system refuses these, some address space stays taken, and no memory.
@@ -44,7 +45,8 @@ char* map_aligned(std::size_t size, std::size_t alignment, std::size_t slack) no
 
 }  // namespace
 
-slab* map_slab(stack_class& owner, std::size_t slot_size, std::uint32_t slots, std::uint32_t first_index, refusal& why) noexcept {
+slab* map_slab(stack_class& owner, std::size_t slot_size, std::uint32_t slots, std::uint32_t first_index,
+               refusal& why) noexcept {
   const std::size_t size = slots * slot_size;
   const std::size_t descriptors_size = round_up(sizeof(slab) + slots * sizeof(stack), page_size());
   void* descriptors = map_small_pages(descriptors_size);

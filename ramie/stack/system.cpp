@@ -12,14 +12,15 @@ namespace ramie::detail {
 
 namespace {
 
-// PIDFD_SELF: what the kernel takes for "the calling thread" in the place of a pidfd (Linux 6.14). Its memory is that of the
-// process. (The value for "this process" was changed after it had been released.)
+// PIDFD_SELF: what the kernel takes for "the calling thread" in the place of a pidfd (Linux 6.14). Its memory is that
+// of the process. (The value for "this process" was changed after it had been released.)
 constexpr int pidfd_self = -10000;
 
 void* map(std::size_t size) noexcept {
-  // MAP_STACK asks for no huge pages since Linux 6.7 and for nothing before. A huge page would make a parked fiber cost 2 MiB.
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  // MAP_STACK asks for no huge pages since Linux 6.7 and for nothing before. A huge page would make a parked fiber cost
+  // 2 MiB.
+  void* memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
@@ -36,7 +37,8 @@ ssize_t advise_ranges(const iovec* ranges, std::size_t count, int advice) noexce
   }
   const long done = ::syscall(SYS_process_madvise, pidfd_self, ranges, count, advice, 0);
   // No such call, no such sentinel, advice not for this call, or a sandbox forbids it: it will not get better.
-  if (done < 0 && (errno == ENOSYS || errno == EBADF || errno == EPERM || errno == ESRCH)) missing.store(true, std::memory_order_relaxed);
+  if (done < 0 && (errno == ENOSYS || errno == EBADF || errno == EPERM || errno == ESRCH))
+    missing.store(true, std::memory_order_relaxed);
   return done;
 #else
   static_cast<void>(ranges), static_cast<void>(count), static_cast<void>(advice);
@@ -66,8 +68,8 @@ const memory_calls& calls() noexcept {
 void replace_calls(const memory_calls* replacement) noexcept { replaced.store(replacement, std::memory_order_release); }
 
 std::size_t advise_all(const iovec* ranges, std::size_t count, int advice) noexcept {
-  // One call for 64 stacks, not 64: each call that drops pages interrupts every core that runs this process. Measured with a
-  // second thread running, 2 vCPU: 15 us a stack one by one, 0.4 us together.
+  // One call for 64 stacks, not 64: each call that drops pages interrupts every core that runs this process. Measured
+  // with a second thread running, 2 vCPU: 15 us a stack one by one, 0.4 us together.
   if (count > 1) {
     std::size_t size = 0;
     for (std::size_t i = 0; i < count; ++i) size += ranges[i].iov_len;

@@ -31,8 +31,8 @@ const memory_calls& calls() noexcept;
 /// For tests. Null puts the real ones back. `replacement` must outlive its use.
 void replace_calls(const memory_calls* replacement) noexcept;
 
-/// Advises all ranges, in one system call where the kernel can. Gives how many ranges were advised, from the first one on;
-/// errno tells why that is not all of them. Ranges after the one that failed may have been advised as well.
+/// Advises all ranges, in one system call where the kernel can. Gives how many ranges were advised, from the first one
+/// on; errno tells why that is not all of them. Ranges after the one that failed may have been advised as well.
 std::size_t advise_all(const iovec* ranges, std::size_t count, int advice) noexcept;
 
 std::size_t page_size() noexcept;

@@ -3,6 +3,7 @@
 
 #include <ramie/context/context.hpp>
 #include <ramie/context/sanitizer.hpp>
+#include <ramie/stack/guard.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/stack/system.hpp>
 
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 namespace ramie::detail::testing {
 
@@ -44,7 +46,9 @@ class failing_calls {
     return true;
   }
   static void* map(std::size_t size) noexcept { return fails() ? nullptr : kernel_calls.map(size); }
-  static int unmap(void* address, std::size_t size) noexcept { return fails() ? -1 : kernel_calls.unmap(address, size); }
+  static int unmap(void* address, std::size_t size) noexcept {
+    return fails() ? -1 : kernel_calls.unmap(address, size);
+  }
   static int advise(void* address, std::size_t size, int advice) noexcept {
     return fails() ? -1 : kernel_calls.advise(address, size, advice);
   }
@@ -79,7 +83,8 @@ inline bool readable(const void* address) noexcept {
   return ::syscall(SYS_read, ends[0], &byte, 1) == 1;
 }
 
-/// Whether this is not Linux but a program that runs foreign processors' code. Such take any advice, and know little of /proc.
+/// Whether this is not Linux but a program that runs foreign processors' code. Such take any advice, and know little of
+/// /proc.
 inline bool emulated() noexcept {
   constexpr int no_such_advice = 9999;
   void* page = kernel_calls.map(page_size());
@@ -90,6 +95,24 @@ inline bool emulated() noexcept {
 
 /// The safer style starts this program again, which an emulator cannot.
 inline const char* death_test_style() noexcept { return emulated() ? "fast" : "threadsafe"; }
+
+inline std::vector<stack*> acquire_many(stack_class& c, std::size_t count) {
+  std::vector<stack*> stacks(count);
+  for (stack*& s : stacks) s = acquire_stack(c);
+  return stacks;
+}
+
+inline void release_all(std::vector<stack*>& stacks) {
+  for (stack* s : stacks) release_stack(s);
+  stacks.clear();
+}
+
+/// The kinds of guard that can be had here.
+inline std::vector<guard_kind> kinds() {
+  std::vector<guard_kind> here{guard_kind::mprotect, guard_kind::none};
+  if (kernel_has_guard_advice()) here.push_back(guard_kind::madvise);
+  return here;
+}
 
 /// Runs `f` on `s` and comes back when it returns. If it never does, `abandon` goes back from within it.
 class excursion {
