@@ -27,5 +27,7 @@ ramie_context_start:
         .long   4, 16, 5
         .asciz  "GNU"
         .long   0xc0000002, 4, 1, 0
-        .section .note.GNU-stack, "", @progbits
 #endif
+
+        // Outside the condition: an object without this note would ask for executable stacks.
+        .section .note.GNU-stack, "", %progbits

@@ -1,8 +1,9 @@
 // The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody does, whether
 //  M1 work lies in a queue that does not move while others sleep: it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
-//  M3 every worker on duty is stalled (no dispatch for `stall_after`: a blocking call, a long computation) while work
-//     waits: it calls a spare worker, which retires when fewer are stalled.
+//  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation) with work in its queues: it moves that
+//     to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
+//  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
 // After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
 //  monitor: word = 0, heavy fence, does anybody work?      worker: idle = false, light fence, word == 0? wake the monitor
 // The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
@@ -12,6 +13,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <cstdio>
 #include <system_error>
 
@@ -73,7 +75,10 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const std::uint64_t dispatches = w.dispatches.value();
     if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now};
     const std::int64_t still_ns = now - seen.since_ns;
-    if (still_ns >= stall_ns) ++stalled;
+    if (still_ns >= stall_ns) {
+      ++stalled;
+      rescue(w);
+    }
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
     const bool queued = w.ready.size() + w.spawned.size() != 0;
     work_waits |= queued;
@@ -89,6 +94,17 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   }
   spares_wanted_.store(stalled, std::memory_order_release);
   return busy;
+}
+
+void scheduler::rescue(worker& w) noexcept {
+  std::array<task*, spawn_deque::steal_most> tasks;
+  std::array<stack*, ready_queue::steal_most> stacks;
+  std::size_t moved = 0;
+  for (std::size_t n; (n = w.spawned.steal(tasks.data())) != 0; moved += n)
+    for (std::size_t i = 0; i < n; ++i) injected_.push(tasks[i]);
+  for (std::size_t n; (n = w.ready.steal_half(stacks.data())) != 0; moved += n)
+    for (std::size_t i = 0; i < n; ++i) injected_.push(stacks[i]);
+  if (moved != 0) wake_for_injection();
 }
 
 void scheduler::call_spare() noexcept {

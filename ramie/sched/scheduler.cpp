@@ -134,24 +134,22 @@ void scheduler::fire_timers(worker* w) noexcept {
 }
 
 work scheduler::search(worker* w) noexcept {
-  const worker* single = nullptr;  // a victim with one item, which it is left unless it stands still
-  std::uint64_t single_dispatches = 0;
-  int single_rounds = 0;
+  // A victim with a single item is left it, unless it has stood still for some rounds: then it will not come to it soon.
+  constexpr std::uint32_t still_rounds_least = 4;
+  std::fill_n(w->looks.get(), worker_count(), worker::look{});
   for (int round = 0; round < search_rounds; ++round) {
     if (work next = take_injected(w, false)) return next;
     const auto n = static_cast<std::uint32_t>(worker_count());
     const std::uint32_t start = w->random_below(n);
     for (std::uint32_t i = 0; i < n; ++i) {
-      worker& victim = at((start + i) % n);
+      const std::uint32_t number = (start + i) % n;
+      worker& victim = at(number);
       if (&victim == w) continue;
+      worker::look& last = w->looks[number];
       const std::uint64_t dispatches = victim.dispatches.value();
-      const bool still = single == &victim && single_dispatches == dispatches;
-      if (work next = steal_from(w, victim, still && single_rounds >= 4)) return next;
-      if (victim.ready.size() + victim.spawned.size() != 0) {
-        single_rounds = still ? single_rounds + 1 : 0;
-        single = &victim;
-        single_dispatches = dispatches;
-      }
+      last.still_rounds = last.dispatches == dispatches ? last.still_rounds + 1 : 0;
+      last.dispatches = dispatches;
+      if (work next = steal_from(w, victim, last.still_rounds >= still_rounds_least)) return next;
     }
     if (ending_.load(std::memory_order_relaxed)) return {};
     for (int pause = 0; pause < (round < 5 ? 1 << round : 32); ++pause) spin_pause();
@@ -259,7 +257,10 @@ void scheduler::sleep(worker* w) noexcept {
       if (&at(i) != w) at(i).limit.store_relaxed(nullptr);
   }
   heavy_fence();
-  if ((work_in_sight(w) || ending_.load(std::memory_order_acquire)) && idle.leave(*w)) return;
+  if ((work_in_sight(w) || ending_.load(std::memory_order_acquire)) && idle.leave(*w)) {
+    rouse_monitor();  // it may have seen everybody idle
+    return;
+  }
   bool trimmed = false;
   while (w->wake_token.load(std::memory_order_acquire) == 0) {
     const std::int64_t deadline = w->timers.next_ns();
@@ -367,6 +368,7 @@ worker* scheduler::add_worker(bool spare) {
   const auto n = static_cast<std::uint32_t>(worker_count());
   auto fresh = std::make_unique<worker>(*this, n, stack_class_);
   fresh->spare = spare;
+  fresh->on_duty.store(true, std::memory_order_relaxed);  // from now on: the monitor must not take it for one that retired
   fresh->first = acquire_stack(stack_class_);
   fresh->draining.store(stopping(), std::memory_order_relaxed);
   worker* w = fresh.release();

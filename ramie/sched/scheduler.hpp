@@ -73,6 +73,8 @@ class scheduler {
   }
 
   [[nodiscard]] std::uint32_t regular_workers() const noexcept { return regular_; }
+  /// With all spares.
+  [[nodiscard]] std::size_t workers_possible() const noexcept { return regular_ + static_cast<std::size_t>(options_.spare_workers); }
   [[nodiscard]] std::size_t worker_count() const noexcept { return count_.load(std::memory_order_acquire); }
   [[nodiscard]] worker& at(std::size_t i) noexcept { return *workers_[i].load(std::memory_order_acquire); }
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
@@ -111,6 +113,7 @@ class scheduler {
   void monitor_main() noexcept;
   bool monitor_round(std::int64_t now) noexcept;
   void call_spare() noexcept;
+  void rescue(worker& w) noexcept;
   void rouse_monitor() noexcept;
 
   runtime_options options_;

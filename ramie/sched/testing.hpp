@@ -61,7 +61,7 @@ struct closure_task : task {
   closure_task(F function, std::atomic<int>* count) : f{std::move(function)}, skipped{count} {
     type = &how;
     completion.store(detached, std::memory_order_relaxed);
-    list = static_cast<std::uint8_t>(task_cache::list_of(sizeof(closure_task)));
+    list = task_cache::list_of(sizeof(closure_task));
   }
   static void run(task& t) noexcept {
     auto& self = static_cast<closure_task&>(t);
@@ -84,7 +84,9 @@ template <class F>
 task* make_task(F f, std::atomic<int>* skipped = nullptr) {
   using made = closure_task<F>;
   static_assert(alignof(made) <= task_alignment);
-  return new (allocate_task(static_cast<std::uint8_t>(task_cache::list_of(sizeof(made))))) made(std::move(f), skipped);
+  constexpr std::uint8_t list = task_cache::list_of(sizeof(made));
+  void* memory = list == task_cache::no_list ? ::operator new(sizeof(made), std::align_val_t{task_alignment_most}) : allocate_task(list);
+  return new (memory) made(std::move(f), skipped);
 }
 
 /// Hands `f` to the scheduler as a detached fiber. Any thread.
@@ -109,6 +111,11 @@ void run_on(scheduler& s, F f) {
     done.notify_one();
   });
   done.wait(false, std::memory_order_acquire);
+}
+
+/// Returns when no task is left. One that has run its function is counted until its worker has seen to it.
+inline void wait_until_empty(scheduler& s) {
+  hold_until([&] { return s.live() == 0; });
 }
 
 /// Counts down to zero; fibers and plain threads wait for that, parked.

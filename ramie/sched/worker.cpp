@@ -308,6 +308,7 @@ void make_ready(stack* s) noexcept {
 
 worker::worker(scheduler& s, std::uint32_t n, stack_class& c) : owner{&s}, stacks{c}, number{n} {
   fork_slots = std::make_unique_for_overwrite<fork_slot[]>(fork_capacity);
+  looks = std::make_unique<look[]>(s.workers_possible());
   base = fork_slots.get();
   end = base + fork_capacity;
   bottom.store_relaxed(base);
@@ -342,7 +343,6 @@ void worker::thread_main() noexcept {
 #endif
   ramie_current_forks = this;
   prepare(first, &loop_entry);
-  on_duty.store(true, std::memory_order_release);
   sanitizer_switch hooks;
 #if RAMIE_TSAN
   hooks.before(nullptr, 0, tsan_fiber_of(first->top), false);

@@ -66,6 +66,11 @@ struct alignas(128) worker : fork_deque {
   void* native_fiber = nullptr;
   std::unique_ptr<fork_slot[]> fork_slots;
   std::array<stack*, ready_queue::steal_most> loot{};  // what was stolen at once; here to keep the loop's stack small
+  struct look {
+    std::uint64_t dispatches = ~std::uint64_t{0};
+    std::uint32_t still_rounds = 0;
+  };
+  std::unique_ptr<look[]> looks;               // while searching: what the others were doing, by number
   std::uint32_t number = 0;
   std::uint64_t random = 0;
   std::thread thread;

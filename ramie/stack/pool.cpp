@@ -18,6 +18,7 @@
 #include <ramie/stack/pool.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/context/sanitizer.hpp>
 #include <ramie/stack/guard.hpp>
 #include <ramie/stack/slab.hpp>
 #include <ramie/stack/system.hpp>
@@ -165,7 +166,10 @@ stack_list stack_class::take_bare(std::size_t most, refusal& why) noexcept {
   // From the last to the first, so that they are used in the order of their addresses.
   std::array<stack*, fresh_at_once> made;
   const std::size_t count = std::min<std::size_t>(most, slots_left(*carved_));
-  for (std::size_t i = 0; i < count; ++i) made[i] = hand_out(*carved_);
+  for (std::size_t i = 0; i < count; ++i) {
+    made[i] = hand_out(*carved_);
+    valgrind_register_stack(lowest_usable(*made[i]), made[i]->top);
+  }
   for (std::size_t i = count; i > 0; --i) carved.push(made[i - 1]);
   return carved;
 }
