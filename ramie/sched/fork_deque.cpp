@@ -161,6 +161,9 @@ void promote_fork_jobs(worker* w) noexcept {
 
 void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept {
   stack* here = w->running;
+  task* root = parent;
+  while (root != nullptr && (root->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) root = root->parent;
+  if (root != nullptr) root->flags.fetch_or(task::forked_flag, std::memory_order_acq_rel);
   task strand;
   strand.parent = parent;
   strand.flags.store(task::strand_flag, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include <ramie/base/error.hpp>
 #include <ramie/sched/fence.hpp>
+#include <ramie/stack/pool.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,10 +32,25 @@ task_extras& extras_of(task& t) {
 }
 
 void request_stop(task& t) noexcept {
-  t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
+  // One order of changes to `flags`: a strand that marks the task after this finds the stop flag at its first wait.
+  const std::uint32_t before = t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
   if (t.extras != nullptr && t.extras->stop) t.extras->stop->request_stop();
   heavy_fence();  // against the fiber that arms a wait and then looks at the flag, see wait.hpp
   if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(*s, &t);
+  if ((before & task::forked_flag) == 0) return;
+  // Strands are known only by the stacks they wait on. Rare enough to look at all of them.
+  for_each_stack(
+      [](void* root, stack& s) {
+        inspect_and_cancel(
+            s,
+            [](const void* wanted, const void* occupant) {
+              const auto* at = static_cast<const task*>(occupant);
+              while (at != nullptr && at != wanted) at = at->parent;
+              return at != nullptr;
+            },
+            root, true);
+      },
+      &t);
 }
 
 void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how, bool deadly) noexcept {

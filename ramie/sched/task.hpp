@@ -48,6 +48,8 @@ struct task {
   static constexpr std::uint32_t strand_flag = 4;    // runs a stolen fork job for `parent`
   static constexpr std::uint32_t own_stack_flag = 8; // needs a stack of its own size
 
+  static constexpr std::uint32_t forked_flag = 16;   // a fork job of it ran, or runs, as a strand elsewhere
+
   const task_type* type = nullptr;
   task* next = nullptr;                              // link of the injection queue
   std::atomic<std::uint64_t> completion{0};
@@ -82,7 +84,7 @@ void destroy_task(task* t) noexcept;
 [[nodiscard]] const char* name_of(const task* t) noexcept;
 task_extras& extras_of(task& t);
 
-/// Sets the stop flag and wakes the fiber if it waits cancellably. The caller keeps `t` alive.
+/// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller keeps `t` alive.
 void request_stop(task& t) noexcept;
 
 /// An exception has nobody to go to: says so on standard error, and ends the process if `deadly`.

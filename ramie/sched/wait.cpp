@@ -7,6 +7,7 @@
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/sched/worker.hpp>
 
+#include <sched.h>
 #include <time.h>
 
 #include <mutex>
@@ -107,8 +108,13 @@ bool wake_cancelled(stack& s, const void* occupant) noexcept {
   }
 }
 
-bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context) noexcept {
+bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context, bool until_parked) noexcept {
   std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  // Bounded: a wait whose worker finds no stack for other work stays armed for long (wait::suspend_slowly). The caller's own is armed too.
+  for (int round = 0; until_parked && (word & state_mask) != parked && (word & state_mask) != running && round < 1000; ++round) {
+    ::sched_yield();
+    word = s.wait_word.load(std::memory_order_acquire);
+  }
   if ((word & state_mask) != parked || (word & cancellable) == 0) return false;
   const std::uint32_t held = (word & ~state_mask) | inspected;
   if (!s.wait_word.compare_exchange_strong(word, held, std::memory_order_acq_rel)) return false;

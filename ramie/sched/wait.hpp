@@ -76,8 +76,10 @@ bool wake(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
 bool wake_cancelled(stack& s, const void* occupant) noexcept;
 
 /// Claims the cancellable wait that `s` is parked in, if `ours(occupant)` says so; the occupant stays in place meanwhile.
+/// One that is just arming is passed over, or awaited if `until_parked`: it is parked a few instructions later.
 /// True if it did. Any thread; does not suspend.
-bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant), const void* context) noexcept;
+bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant), const void* context,
+                        bool until_parked = false) noexcept;
 
 /// One suspension of the calling fiber or plain thread. Lives on its stack.
 class wait {
