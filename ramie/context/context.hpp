@@ -70,7 +70,7 @@ RAMIE_ALWAYS_INLINE transfer switch_context(context& from, const context& to, tr
   register void* worker asm("x1") = sent.worker;
   register void* from_register asm("x2") = &from;
   register const void* to_register asm("x3") = &to;
-  // x18 belongs to the platform. The jump goes by x17: with BTI that may land on any kind of landing pad.
+  // gcc uses x18 as an ordinary register on Linux, so it is clobbered like the rest. The jump goes by x17: with BTI that may land on any kind of landing pad.
   asm volatile(
       "adr x17, 1f\n\t"
       "mov x16, sp\n\t"
@@ -87,7 +87,7 @@ RAMIE_ALWAYS_INLINE transfer switch_context(context& from, const context& to, tr
       "hint #36\n\t"  // bti j
       : "+r"(word), "+r"(worker), "+r"(from_register), "+r"(to_register)
       :
-      : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20",
+      : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20",
         "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7",
         "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
         "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");

@@ -156,7 +156,7 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
 
 /// Calls all functions, if idle workers want them at the same time, and returns their results as a tuple; `void` gives
 /// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet begun are
-/// dropped, and the exception of the leftmost that was waited for is rethrown; a second one is reported on standard error.
+/// dropped, and the exception is rethrown; of several exceptions one is rethrown, and the others are reported on standard error.
 /// Each function may suspend. The functions share the identity of the calling fiber. May suspend.
 /// On a plain thread the functions run one after the other.
 template <class F, class G, class... Rest>

@@ -41,7 +41,10 @@ class [[nodiscard]] join_handle {
   /// As `join`, but gives up after `timeout`: then an empty optional. (For void: std::monostate.)
   template <class Rep, class Period>
   auto join_for(std::chrono::duration<Rep, Period> timeout) {
-    return join_until(std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(timeout));
+    using clock = std::chrono::steady_clock;
+    constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 146};  // beyond that the clock's count overflows
+    if (timeout > longest) return join_until(clock::time_point::max());
+    return join_until(clock::now() + std::chrono::ceil<clock::duration>(timeout));
   }
   std::optional<detail::value_of<R>> join_until(std::chrono::steady_clock::time_point deadline) {
     if (!detail::await_end_until(task_, deadline)) return std::nullopt;

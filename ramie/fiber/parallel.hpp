@@ -92,7 +92,8 @@ template <std::integral Int, class F>
 void parallel_for(Int begin, std::type_identity_t<Int> end, F&& f, std::size_t grain = 0) {
   if (end <= begin) return;
   auto call = [&f](detail::counting<Int> i) { f(*i); };
-  const auto size = static_cast<std::size_t>(static_cast<std::make_unsigned_t<Int>>(end) - static_cast<std::make_unsigned_t<Int>>(begin));
+  const auto size = static_cast<std::size_t>(
+      static_cast<std::make_unsigned_t<Int>>(static_cast<std::make_unsigned_t<Int>>(end) - static_cast<std::make_unsigned_t<Int>>(begin)));
   detail::for_range(detail::counting<Int>{begin}, size, grain, call);
 }
 

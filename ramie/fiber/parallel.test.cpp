@@ -52,14 +52,14 @@ TEST_P(loops, nothing_for_empty_and_backward_ranges) {
 
 template <class Int>
 void sums_up(Int begin, Int end) {
-  std::atomic<std::int64_t> sum{0};
+  std::atomic<std::uint64_t> sum{0};  // which may wrap
   std::atomic<std::int64_t> calls{0};
   parallel_for(begin, end, [&](Int i) {
-    sum += static_cast<std::int64_t>(i);
+    sum += static_cast<std::uint64_t>(i);
     if (++calls > 1'000'000) throw std::logic_error{"without end"};
   });
-  std::int64_t expected = 0;
-  for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) expected += i;
+  std::uint64_t expected = 0;
+  for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) expected += static_cast<std::uint64_t>(i);
   EXPECT_EQ(sum, expected) << sizeof(Int) << " bytes";
   EXPECT_EQ(calls, static_cast<std::int64_t>(end) - static_cast<std::int64_t>(begin)) << sizeof(Int) << " bytes";
 }

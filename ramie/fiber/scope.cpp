@@ -88,6 +88,8 @@ void scope::fiber_ended() noexcept {
   if (waiter != 0) detail::wake(detail::waiter_ref::from_bits(waiter));
 }
 
+void scope::not_begun() noexcept { fail(std::make_exception_ptr(cancelled{})); }
+
 void scope::await_fibers() noexcept {
   rare& r = get_rare();
   for (;;) {

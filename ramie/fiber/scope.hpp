@@ -139,19 +139,25 @@ class scope {
       return;
     }
     count_fiber();
-    try {
-      ramie::spawn([this, closure = std::move(f)]() mutable noexcept {
-        {
-          auto mine = std::move(closure);
-          run_child(mine);
-        }
-        fiber_ended();
-      }).detach();
-    } catch (...) {
-      fiber_ended();
-      throw;
-    }
+    ramie::spawn([ending = fiber_of_scope{this}, closure = std::move(f)]() mutable noexcept {
+      ending.begun = true;
+      auto mine = std::move(closure);
+      ending.owner->run_child(mine);
+    }).detach();
   }
+
+  /// Counts a fiber out when its closure goes away: after its end, or because it could not be started, or was not for a shutdown.
+  struct fiber_of_scope {
+    scope* owner;
+    bool begun = false;
+    explicit fiber_of_scope(scope* s) noexcept : owner{s} {}
+    fiber_of_scope(fiber_of_scope&& other) noexcept : owner{std::exchange(other.owner, nullptr)} {}
+    ~fiber_of_scope() {
+      if (owner == nullptr) return;
+      if (!begun) owner->not_begun();
+      owner->fiber_ended();
+    }
+  };
 
   // scope.cpp
   rare& get_rare() noexcept;
@@ -159,6 +165,7 @@ class scope {
   void fail(std::exception_ptr failure) noexcept;
   void count_fiber() noexcept;
   void fiber_ended() noexcept;
+  void not_begun() noexcept;
   void await_fibers() noexcept;
   void* take_chunk(std::size_t bytes, std::size_t alignment);
   RAMIE_COLD void await_child(child& c) noexcept;

@@ -256,7 +256,7 @@ TEST_P(scopes, the_owner_may_suspend_between_spawns) {
       std::atomic<int> ran{0};
       scope s;
       for (int i = 0; i < 10; ++i) {
-        s.spawn([&] {
+        s.spawn([&ran, i] {
           if (i % 3 == 0) this_fiber::yield();
           ++ran;
         });

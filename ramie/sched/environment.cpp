@@ -94,6 +94,8 @@ runtime_options resolve(runtime_options o) {
                "one of work_stealing, stealing_no_affinity, shared_queue, round_robin, dedicated");
     }
   }
+  if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
+    refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
   if (o.placement != placement::work_stealing)
     refuse("runtime_options::placement", placement_names[static_cast<int>(o.placement)], "work_stealing: the other policies are not there yet");
 

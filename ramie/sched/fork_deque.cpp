@@ -177,6 +177,10 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   if (waiting != run) wake(waiter_ref::from_bits(waiting));
 }
 
+bool is_spent_job(const task& t) noexcept {
+  return t.type->is_promoted_job && static_cast<const promoted_job&>(t).claims.load(std::memory_order_acquire) != 0;
+}
+
 void run_promoted_job(worker* w, task* t) noexcept {
   auto* job = static_cast<promoted_job*>(t);
   fork_frame* f = job->frame;

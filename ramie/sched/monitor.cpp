@@ -1,7 +1,7 @@
 // The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody does, whether
 //  M1 work lies in a queue that does not move while others sleep: it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
-//  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation) with work in its queues: it moves that
+//  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation) with work in its queues, while others are busy: it moves that
 //     to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
 // After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
@@ -75,16 +75,18 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const std::uint64_t dispatches = w.dispatches.value();
     if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now};
     const std::int64_t still_ns = now - seen.since_ns;
-    if (still_ns >= stall_ns) {
-      ++stalled;
-      rescue(w);
-    }
+    if (still_ns >= stall_ns) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
     const bool queued = w.ready.size() + w.spawned.size() != 0;
     work_waits |= queued;
     if ((queued || w.has_fork_jobs()) && still_ns >= busy_tick_ns) stuck_queue = true;
     if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
   }
+  if (stalled != 0 && stalled != on_duty)
+    for (std::size_t i = 0; i < n; ++i)
+      if (watches_[i].since_ns != 0 && now - watches_[i].since_ns >= stall_ns && at(i).on_duty.load(std::memory_order_acquire) &&
+          !at(i).idle.load(std::memory_order_acquire))
+        rescue(at(i));
   if (somebody_sleeps) {
     if (stuck_queue) idle.wake_one();
   } else if (busy && stalled == on_duty && work_waits && stalled < regular_ + static_cast<std::uint32_t>(options_.spare_workers)) {

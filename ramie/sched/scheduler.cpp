@@ -103,6 +103,12 @@ work scheduler::find_work(worker* w) noexcept {
 
 work scheduler::look_at_oldest(worker* w) noexcept {
   fire_timers(w);
+  // Promoted jobs that their own fibers took back: nothing but memory by now, and no reason to wait for their turn.
+  for (std::uint32_t i = 0; i < 2 * tick_every; ++i) {
+    task* t = w->spawned.size() == 0 ? nullptr : w->spawned.pop_oldest(&is_spent_job);
+    if (t == nullptr) break;
+    run_promoted_job(w, t);
+  }
   if (w->ticks % oldest_every_ticks == 0)
     if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
   return take_injected(w, w->ticks % 2 == 0);
@@ -443,10 +449,11 @@ void scheduler::cancel_all() noexcept {
 }
 
 void scheduler::stop() {
-  std::lock_guard guard{stop_lock_};
-  if (stopped_) return;
+  // Before the lock: another thread may hold it, waiting for this very fiber.
   if (worker* w = current_worker(); w != nullptr && w->owner == this)
     throw usage_error{"ramie: shutdown: runtime \"" + options_.name + "\" cannot be shut down from one of its own fibers"};
+  std::lock_guard guard{stop_lock_};
+  if (stopped_) return;
   stopping_.store(true, std::memory_order_seq_cst);
   for (std::size_t i = 0; i < worker_count(); ++i) at(i).draining.store(true, std::memory_order_relaxed);
   heavy_fence();

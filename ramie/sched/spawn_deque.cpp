@@ -12,12 +12,14 @@ task* spawn_deque::pop_slowly(std::int64_t b) noexcept {
   return nullptr;
 }
 
-task* spawn_deque::pop_oldest() noexcept {
+task* spawn_deque::pop_oldest(bool (*test)(const task& t)) noexcept {
   std::lock_guard guard{thieves_};
   const std::int64_t t = top_.load(std::memory_order_relaxed);
   if (t >= bottom_.load(std::memory_order_relaxed)) return nullptr;
+  task* oldest = slots_[static_cast<std::size_t>(t & (size_ - 1))].load(std::memory_order_relaxed);
+  if (test != nullptr && !test(*oldest)) return nullptr;
   top_.store(t + 1, std::memory_order_release);
-  return slots_[static_cast<std::size_t>(t & (size_ - 1))].load(std::memory_order_relaxed);
+  return oldest;
 }
 
 std::size_t spawn_deque::steal(task** out) noexcept {

@@ -50,8 +50,8 @@ class spawn_deque {
     return pop_slowly(b);
   }
 
-  /// Owner: the oldest, or null.
-  task* pop_oldest() noexcept;
+  /// Owner: the oldest, or null. With a test: null too if it does not pass.
+  task* pop_oldest(bool (*test)(const task& t) = nullptr) noexcept;
 
   /// Another thread: at most half, oldest first, into `out` (room for steal_most). Returns how many.
   std::size_t steal(task** out) noexcept;

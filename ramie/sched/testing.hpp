@@ -165,7 +165,8 @@ void fork_two(F&& f, G&& g) {
   else wait_for_thief(offered);
 }
 
-/// Runs this test program with one more variable in its environment and some of its cases. Returns its exit status.
+/// Runs this test program with one more variable in its environment and some of its cases. Returns its exit status, 127 if
+/// it cannot be started: an emulator's guest is nothing that the kernel knows.
 inline int run_self(const std::string& variable, const std::string& value, const std::string& filter) {
   // The environment is copied before the fork: between fork and exec there is no memory to be had safely.
   std::vector<std::string> kept;

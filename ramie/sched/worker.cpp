@@ -96,17 +96,21 @@ stack* fresh_loop(worker* w) noexcept {
   return s;
 }
 
-/// The task has run. Its memory may be gone afterwards.
-void complete(task* t) noexcept {
+/// The task has run on `here`. Its memory may be gone afterwards.
+void complete(task* t, stack* here) noexcept {
   std::uint64_t seen = t->completion.load(std::memory_order_acquire);
   if (seen != task::detached) {
+    here->occupant.store(nullptr, std::memory_order_release);
     seen = t->completion.exchange(task::done, std::memory_order_acq_rel);
     if (seen != task::detached) {
       if (seen != 0) wake(waiter_ref::from_bits(seen));
       return;
     }
   }
-  t->type->drop(*t);  // reports an exception that nobody will see
+  // Still a fiber: destroying a result may suspend. A failure that nobody will see is reported.
+  here->occupant.store(t, std::memory_order_release);
+  t->type->drop(*t);
+  here->occupant.store(nullptr, std::memory_order_release);
   destroy_task(t);
 }
 
@@ -118,8 +122,7 @@ void run_task(worker* w, task* t, stack* here) noexcept {
     t->type->skip(*t, std::make_exception_ptr(cancelled{}));
   else
     t->type->run(*t);
-  here->occupant.store(nullptr, std::memory_order_release);
-  complete(t);
+  complete(t, here);
   current_worker()->finished.add();
 }
 
@@ -130,8 +133,8 @@ RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
     s = acquire_stack(stack_class_of(t->extras->stack_size, w->owner->stacks_guard()));
   } catch (const std::exception&) {
     t->type->skip(*t, std::current_exception());
-    complete(t);
-    w->finished.add();
+    complete(t, w->running);
+    current_worker()->finished.add();
     return;
   }
   prepare(s, &own_stack_entry);

@@ -105,6 +105,9 @@ void promote_fork_jobs(worker* w) noexcept;
 /// could know. The frame may be gone when it returns.
 void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept;
 
+/// A promoted job that its parent has claimed already.
+bool is_spent_job(const task& t) noexcept;
+
 /// What a promoted job's task does: claims and runs it, or finds that its parent did.
 void run_promoted_job(worker* w, task* t) noexcept;
 

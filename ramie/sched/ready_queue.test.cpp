@@ -1,0 +1,164 @@
+// The ready queue keeps its order, on the ring and past it, and loses and doubles nothing.
+#include <ramie/sched/ready_queue.hpp>
+
+#include <ramie/sched/testing.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace ramie::detail {
+namespace {
+
+using testing::scaled;
+
+/// Descriptors with numbers, as things to queue.
+class items {
+ public:
+  explicit items(std::size_t n) : all_{new stack[n]{}} {
+    for (std::size_t i = 0; i < n; ++i) all_[i].index = static_cast<std::uint32_t>(i);
+  }
+  stack* operator[](std::size_t i) const { return &all_[i]; }
+
+ private:
+  std::unique_ptr<stack[]> all_;
+};
+
+class ready_queues : public ::testing::Test {
+ protected:
+  void SetUp() override { init_fences(); }
+  ready_queue queue;
+};
+
+TEST_F(ready_queues, are_empty_at_first) {
+  std::array<stack*, ready_queue::steal_most> loot{};
+  EXPECT_EQ(queue.size(), 0u);
+  EXPECT_EQ(queue.pop(), nullptr);
+  EXPECT_EQ(queue.steal_half(loot.data()), 0u);
+}
+
+TEST_F(ready_queues, are_first_in_first_out) {
+  const items all{100};
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(queue.push(all[i]), i + 1);
+  EXPECT_EQ(queue.size(), 100u);
+  for (std::size_t i = 0; i < 100; ++i) ASSERT_EQ(queue.pop(), all[i]);
+  EXPECT_EQ(queue.pop(), nullptr);
+}
+
+TEST_F(ready_queues, keep_order_past_the_ring) {
+  constexpr std::size_t n = 5 * ready_queue::ring_size + 3;
+  const items all{n};
+  for (std::size_t i = 0; i < n; ++i) EXPECT_GE(queue.push(all[i]), std::min(i + 1, std::size_t{ready_queue::ring_size}));
+  EXPECT_GE(queue.size(), ready_queue::ring_size);
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(queue.pop(), all[i]) << i;
+  EXPECT_EQ(queue.pop(), nullptr);
+  EXPECT_EQ(queue.size(), 0u);
+}
+
+TEST_F(ready_queues, keep_order_while_they_go_in_and_out_of_overflow) {
+  // Against the counter that a queue is, when items come in the order of their numbers. Fills hover around the ring's size.
+  constexpr std::size_t n = 200'000;
+  const items all{n};
+  std::mt19937 random{7};
+  std::size_t in = 0;
+  std::size_t out = 0;
+  std::array<stack*, ready_queue::steal_most> loot{};
+  while (out < n) {
+    const std::size_t target = random() % (3 * ready_queue::ring_size);
+    while (in < n && in - out < target) queue.push(all[in++]);
+    const std::size_t rest = in == n ? 0 : random() % (2 * ready_queue::ring_size);
+    while (in - out > rest) {
+      if (random() % 8 == 0) {
+        const std::size_t before = queue.size();
+        const std::size_t stolen = queue.steal_half(loot.data());
+        ASSERT_EQ(stolen, std::min<std::size_t>((before + 1) / 2, ready_queue::steal_most));
+        for (std::size_t i = 0; i < stolen; ++i) ASSERT_EQ(loot[i], all[out++]);
+      } else {
+        ASSERT_EQ(queue.pop(), all[out]);
+        ++out;
+      }
+    }
+    if (in == n && in == out) break;
+  }
+  EXPECT_EQ(queue.pop(), nullptr);
+}
+
+TEST_F(ready_queues, give_thieves_half_rounded_up_but_not_too_much) {
+  const items all{1000};
+  std::array<stack*, ready_queue::steal_most> loot{};
+  queue.push(all[0]);
+  EXPECT_EQ(queue.steal_half(loot.data()), 1u);
+  for (std::size_t i = 0; i < 9; ++i) queue.push(all[i]);
+  EXPECT_EQ(queue.steal_half(loot.data()), 5u);
+  EXPECT_EQ(loot[0], all[0]);
+  EXPECT_EQ(loot[4], all[4]);
+  EXPECT_EQ(queue.pop(), all[5]);
+  while (queue.pop() != nullptr) {
+  }
+  for (std::size_t i = 0; i < 1000; ++i) queue.push(all[i]);
+  EXPECT_EQ(queue.steal_half(loot.data()), ready_queue::steal_most);
+}
+
+TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
+  // Items go in by number and come out oldest first, so whoever takes them sees growing numbers.
+  constexpr int thieves = 3;
+  const auto n = static_cast<std::size_t>(scaled(4'000'000));
+  const items all{n};
+  const auto taken = std::make_unique<std::atomic<std::uint8_t>[]>(n);
+  std::atomic<bool> over{false};
+  std::atomic<int> disorder{0};
+  auto take = [&](const stack* s, std::int64_t& last) {
+    taken[s->index].fetch_add(1, std::memory_order_relaxed);
+    if (static_cast<std::int64_t>(s->index) <= last) disorder.fetch_add(1);
+    last = s->index;
+  };
+  std::vector<std::thread> threads;
+  std::atomic<std::size_t> stolen{0};
+  for (int t = 0; t < thieves; ++t)
+    threads.emplace_back([&] {
+      std::array<stack*, ready_queue::steal_most> loot{};
+      std::int64_t last = -1;
+      while (!over.load(std::memory_order_acquire)) {
+        const std::size_t got = queue.steal_half(loot.data());
+        for (std::size_t i = 0; i < got; ++i) take(loot[i], last);
+        stolen.fetch_add(got, std::memory_order_relaxed);
+        if (got == 0) ::sched_yield();
+      }
+    });
+  std::mt19937 random{11};
+  std::int64_t last = -1;
+  std::size_t in = 0;
+  while (in < 64) queue.push(all[in++]);
+  testing::hold_until([&] { return stolen.load(std::memory_order_relaxed) != 0; });  // the thieves are at it
+  while (in < n) {
+    // Now and then far beyond the ring.
+    for (std::size_t burst = random() % (random() % 64 == 0 ? 4 * ready_queue::ring_size : 40); burst > 0 && in < n; --burst) queue.push(all[in++]);
+    for (std::size_t burst = random() % 40; burst > 0; --burst)
+      if (const stack* s = queue.pop(); s != nullptr) take(s, last);
+  }
+  while (const stack* s = queue.pop()) take(s, last);
+  over.store(true, std::memory_order_release);
+  for (std::thread& t : threads) t.join();
+  while (const stack* s = queue.pop()) take(s, last);
+  EXPECT_EQ(queue.size(), 0u);
+  EXPECT_EQ(disorder.load(), 0);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) wrong += taken[i].load(std::memory_order_relaxed) != 1 ? 1 : 0;
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(ready_queues, hold_without_membarrier) {
+  if (std::getenv("RAMIE_MEMBARRIER") != nullptr) GTEST_SKIP() << "is the child";
+  const int status = testing::run_self("RAMIE_MEMBARRIER", "0", "ready_queues.lose*");
+  if (status == 127) GTEST_SKIP() << "this program cannot start itself here";
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace ramie::detail
