@@ -141,8 +141,7 @@ class scope {
     count_fiber();
     ramie::spawn([ending = fiber_of_scope{this}, closure = std::move(f)]() mutable noexcept {
       ending.begun = true;
-      auto mine = std::move(closure);
-      ending.owner->run_child(mine);
+      ending.owner->run_child(closure);  // destroyed before `ending`
     }).detach();
   }
 

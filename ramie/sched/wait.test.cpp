@@ -168,7 +168,6 @@ TEST_P(waits, are_withdrawn_or_won) {
 TEST_P(waits, end_by_timeout_or_event) {
   const int rounds = scaled(20'000);
   board b;
-  std::atomic<int> asked{0};
   std::uint64_t events = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t early = 0;
