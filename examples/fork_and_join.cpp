@@ -8,7 +8,8 @@
 
 long fib(int n) {
   if (n < 2) return n;
-  auto [a, b] = ramie::fork_join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });  // two or more; void gives std::monostate
+  auto [a, b] = ramie::fork_join([=] { return fib(n - 1); },
+                                 [=] { return fib(n - 2); });  // two or more; void gives std::monostate
   return a + b;
 }
 
@@ -24,7 +25,8 @@ int main() {
 
     const int n = 1000;
     std::vector<long> v(n);
-    ramie::parallel_for(0, n, [&](int i) { v[static_cast<std::size_t>(i)] = i; });  // grain chosen by the runtime, or given
+    ramie::parallel_for(0, n,
+                        [&](int i) { v[static_cast<std::size_t>(i)] = i; });  // grain chosen by the runtime, or given
     const long total = ramie::parallel_reduce(v.begin(), v.end(), 0L, std::plus<>{});
     std::printf("total = %ld\n", total);
   });

@@ -20,7 +20,8 @@ void fatal(const char* what, const char* file, int line) noexcept {
   char digits[12];
   char* first = digits + sizeof digits - 1;
   *first = '\0';
-  for (unsigned rest = static_cast<unsigned>(line); rest != 0; rest /= 10) *--first = static_cast<char>('0' + rest % 10);
+  for (unsigned rest = static_cast<unsigned>(line); rest != 0; rest /= 10)
+    *--first = static_cast<char>('0' + rest % 10);
   append("ramie: ");
   append(what);
   append(" (");

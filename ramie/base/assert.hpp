@@ -10,8 +10,8 @@ namespace ramie::detail {
 
 }  // namespace ramie::detail
 
-#define RAMIE_ASSERT(condition, what)                               \
-  do {                                                              \
-    if (!(condition)) [[unlikely]]                                  \
-      ::ramie::detail::fatal(what, __FILE__, __LINE__);             \
+#define RAMIE_ASSERT(condition, what)                   \
+  do {                                                  \
+    if (!(condition)) [[unlikely]]                      \
+      ::ramie::detail::fatal(what, __FILE__, __LINE__); \
   } while (false)

@@ -1,9 +1,10 @@
 // Words that several threads share, for the few places where the shape of the machine code matters.
 //
-// std::atomic would do, but compilers treat each atomic operation as a barrier to optimisation: values that live in registers
-// are stored and loaded again around it. On the fork path that is half of the instructions. A volatile access of an aligned
-// word is the same instruction as a relaxed atomic one, keeps its order among volatile accesses, and leaves
-// everything else alone. ThreadSanitizer does not see volatile as synchronisation, so its builds use the builtins.
+// std::atomic would do, but compilers treat each atomic operation as a barrier to optimisation: values that live in
+// registers are stored and loaded again around it. On the fork path that is half of the instructions. A volatile access
+// of an aligned word is the same instruction as a relaxed atomic one, keeps its order among volatile accesses, and
+// leaves everything else alone. ThreadSanitizer does not see volatile as synchronisation, so its builds use the
+// builtins.
 #pragma once
 
 #include <ramie/base/config.hpp>
@@ -32,7 +33,9 @@ class word {
     if constexpr (volatile_words) return *const_cast<const volatile T*>(&value_);
     else return __atomic_load_n(&value_, __ATOMIC_RELAXED);
   }
-  [[nodiscard]] RAMIE_ALWAYS_INLINE T load_acquire() const noexcept { return __atomic_load_n(&value_, __ATOMIC_ACQUIRE); }
+  [[nodiscard]] RAMIE_ALWAYS_INLINE T load_acquire() const noexcept {
+    return __atomic_load_n(&value_, __ATOMIC_ACQUIRE);
+  }
   RAMIE_ALWAYS_INLINE void store_relaxed(T value) noexcept {
     if constexpr (volatile_words) *const_cast<volatile T*>(&value_) = value;
     else __atomic_store_n(&value_, value, __ATOMIC_RELAXED);
@@ -40,7 +43,8 @@ class word {
   RAMIE_ALWAYS_INLINE void store_release(T value) noexcept { __atomic_store_n(&value_, value, __ATOMIC_RELEASE); }
 
   /// store_release that only pushes earlier stores out: what the compiler knows about memory stays true for it.
-  /// (x86-64 keeps stores in order by itself; the assembly below claims to read any memory that others could reach, and writes none.)
+  /// (x86-64 keeps stores in order by itself; the assembly below claims to read any memory that others could reach, and
+  /// writes none.)
   RAMIE_ALWAYS_INLINE void publish(T value) noexcept {
 #if defined(__GNUC__) && !defined(__clang__)
     if constexpr (volatile_words) {
@@ -61,7 +65,8 @@ class word {
   T value_;
 };
 
-/// Orders a volatile store before a later volatile load, for the compiler; ramie's heavy fences do the rest (sched/fence.hpp).
+/// Orders a volatile store before a later volatile load, for the compiler; ramie's heavy fences do the rest
+/// (sched/fence.hpp).
 RAMIE_ALWAYS_INLINE void order_words() noexcept {
   if constexpr (volatile_words) asm volatile("");
   else asm volatile("" ::: "memory");

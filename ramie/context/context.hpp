@@ -1,8 +1,8 @@
 // The switch from one stack to another.
 //
-// A suspended stack keeps three words: stack pointer, frame pointer, and where to go on. The switch is inline assembly that
-// declares every other register clobbered, so the compiler saves just those that are live at the place of the switch.
-// It goes on by an indirect jump, never by `ret`: the return-stack predictor would be wrong at each switch
+// A suspended stack keeps three words: stack pointer, frame pointer, and where to go on. The switch is inline assembly
+// that declares every other register clobbered, so the compiler saves just those that are live at the place of the
+// switch. It goes on by an indirect jump, never by `ret`: the return-stack predictor would be wrong at each switch
 // (measured: 10.7-17 ns with `ret`, 2.0 ns so; see docs/design/context.md).
 // The control words of x87, SSE (MXCSR) and FPCR are not switched: they belong to the thread.
 #pragma once
@@ -70,7 +70,8 @@ RAMIE_ALWAYS_INLINE transfer switch_context(context& from, const context& to, tr
   register void* worker asm("x1") = sent.worker;
   register void* from_register asm("x2") = &from;
   register const void* to_register asm("x3") = &to;
-  // gcc uses x18 as an ordinary register on Linux, so it is clobbered like the rest. The jump goes by x17: with BTI that may land on any kind of landing pad.
+  // gcc uses x18 as an ordinary register on Linux, so it is clobbered like the rest. The jump goes by x17: with BTI
+  // that may land on any kind of landing pad.
   asm volatile(
       "adr x17, 1f\n\t"
       "mov x16, sp\n\t"

@@ -1,4 +1,5 @@
-// Whatever a function may keep in registers across a call is there after a switch, however the other side has used the registers.
+// Whatever a function may keep in registers across a call is there after a switch, however the other side has used the
+// registers.
 #include <ramie/context/context.hpp>
 
 #include <ramie/context/testing.hpp>
@@ -30,9 +31,10 @@ struct register_file {
 
 }  // namespace
 
-// Loads all callee-saved registers from `in`, calls f(argument), and stores them to `out`. In assembly from end to end, so that
-// no compiler puts a register back in between.
-extern "C" void ramie_test_call_with_registers(const register_file* in, register_file* out, void (*f)(void*), void* argument);
+// Loads all callee-saved registers from `in`, calls f(argument), and stores them to `out`. In assembly from end to end,
+// so that no compiler puts a register back in between.
+extern "C" void ramie_test_call_with_registers(const register_file* in, register_file* out, void (*f)(void*),
+                                               void* argument);
 
 #if defined(__x86_64__)
 asm(R"(
@@ -158,30 +160,39 @@ namespace {
 RAMIE_NOINLINE void spoil_registers() {
 #if defined(__x86_64__)
   asm volatile(
-      "movq $-1, %%rax\n\tmovq %%rax, %%rbx\n\tmovq %%rax, %%rcx\n\tmovq %%rax, %%rdx\n\tmovq %%rax, %%rsi\n\tmovq %%rax, %%rdi\n\t"
-      "movq %%rax, %%r8\n\tmovq %%rax, %%r9\n\tmovq %%rax, %%r10\n\tmovq %%rax, %%r11\n\tmovq %%rax, %%r12\n\tmovq %%rax, %%r13\n\t"
+      "movq $-1, %%rax\n\tmovq %%rax, %%rbx\n\tmovq %%rax, %%rcx\n\tmovq %%rax, %%rdx\n\tmovq %%rax, %%rsi\n\tmovq "
+      "%%rax, %%rdi\n\t"
+      "movq %%rax, %%r8\n\tmovq %%rax, %%r9\n\tmovq %%rax, %%r10\n\tmovq %%rax, %%r11\n\tmovq %%rax, %%r12\n\tmovq "
+      "%%rax, %%r13\n\t"
       "movq %%rax, %%r14\n\tmovq %%rax, %%r15\n\t"
-      "pcmpeqd %%xmm0, %%xmm0\n\tmovdqa %%xmm0, %%xmm1\n\tmovdqa %%xmm0, %%xmm2\n\tmovdqa %%xmm0, %%xmm3\n\tmovdqa %%xmm0, %%xmm4\n\t"
-      "movdqa %%xmm0, %%xmm5\n\tmovdqa %%xmm0, %%xmm6\n\tmovdqa %%xmm0, %%xmm7\n\tmovdqa %%xmm0, %%xmm8\n\tmovdqa %%xmm0, %%xmm9\n\t"
-      "movdqa %%xmm0, %%xmm10\n\tmovdqa %%xmm0, %%xmm11\n\tmovdqa %%xmm0, %%xmm12\n\tmovdqa %%xmm0, %%xmm13\n\tmovdqa %%xmm0, %%xmm14\n\t"
-      "movdqa %%xmm0, %%xmm15\n\t"
-      ::
-          : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
-            "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
+      "pcmpeqd %%xmm0, %%xmm0\n\tmovdqa %%xmm0, %%xmm1\n\tmovdqa %%xmm0, %%xmm2\n\tmovdqa %%xmm0, %%xmm3\n\tmovdqa "
+      "%%xmm0, %%xmm4\n\t"
+      "movdqa %%xmm0, %%xmm5\n\tmovdqa %%xmm0, %%xmm6\n\tmovdqa %%xmm0, %%xmm7\n\tmovdqa %%xmm0, %%xmm8\n\tmovdqa "
+      "%%xmm0, %%xmm9\n\t"
+      "movdqa %%xmm0, %%xmm10\n\tmovdqa %%xmm0, %%xmm11\n\tmovdqa %%xmm0, %%xmm12\n\tmovdqa %%xmm0, %%xmm13\n\tmovdqa "
+      "%%xmm0, %%xmm14\n\t"
+      "movdqa %%xmm0, %%xmm15\n\t" ::
+          : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
+            "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+            "xmm14", "xmm15", "cc");
 #else
   asm volatile(
-      "mov x0, #-1\n\tmov x1, x0\n\tmov x2, x0\n\tmov x3, x0\n\tmov x4, x0\n\tmov x5, x0\n\tmov x6, x0\n\tmov x7, x0\n\tmov x8, x0\n\t"
-      "mov x9, x0\n\tmov x10, x0\n\tmov x11, x0\n\tmov x12, x0\n\tmov x13, x0\n\tmov x14, x0\n\tmov x15, x0\n\tmov x16, x0\n\t"
-      "mov x17, x0\n\tmov x19, x0\n\tmov x20, x0\n\tmov x21, x0\n\tmov x22, x0\n\tmov x23, x0\n\tmov x24, x0\n\tmov x25, x0\n\t"
+      "mov x0, #-1\n\tmov x1, x0\n\tmov x2, x0\n\tmov x3, x0\n\tmov x4, x0\n\tmov x5, x0\n\tmov x6, x0\n\tmov x7, "
+      "x0\n\tmov x8, x0\n\t"
+      "mov x9, x0\n\tmov x10, x0\n\tmov x11, x0\n\tmov x12, x0\n\tmov x13, x0\n\tmov x14, x0\n\tmov x15, x0\n\tmov "
+      "x16, x0\n\t"
+      "mov x17, x0\n\tmov x19, x0\n\tmov x20, x0\n\tmov x21, x0\n\tmov x22, x0\n\tmov x23, x0\n\tmov x24, x0\n\tmov "
+      "x25, x0\n\t"
       "mov x26, x0\n\tmov x27, x0\n\tmov x28, x0\n\t"
       "movi v0.16b, #255\n\tmov v1.16b, v0.16b\n\tmov v2.16b, v0.16b\n\tmov v3.16b, v0.16b\n\tmov v4.16b, v0.16b\n\t"
       "mov v5.16b, v0.16b\n\tmov v6.16b, v0.16b\n\tmov v7.16b, v0.16b\n\tmov v8.16b, v0.16b\n\tmov v9.16b, v0.16b\n\t"
-      "mov v10.16b, v0.16b\n\tmov v11.16b, v0.16b\n\tmov v12.16b, v0.16b\n\tmov v13.16b, v0.16b\n\tmov v14.16b, v0.16b\n\t"
-      "mov v15.16b, v0.16b\n\tmov v16.16b, v0.16b\n\tmov v20.16b, v0.16b\n\tmov v24.16b, v0.16b\n\tmov v31.16b, v0.16b\n\t"
-      ::
-          : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19",
-            "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",
-            "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v20", "v24", "v31", "cc");
+      "mov v10.16b, v0.16b\n\tmov v11.16b, v0.16b\n\tmov v12.16b, v0.16b\n\tmov v13.16b, v0.16b\n\tmov v14.16b, "
+      "v0.16b\n\t"
+      "mov v15.16b, v0.16b\n\tmov v16.16b, v0.16b\n\tmov v20.16b, v0.16b\n\tmov v24.16b, v0.16b\n\tmov v31.16b, "
+      "v0.16b\n\t" ::
+          : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+            "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "v0", "v1", "v2", "v3", "v4",
+            "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v20", "v24", "v31", "cc");
 #endif
 }
 
@@ -215,8 +226,7 @@ TEST(registers, are_kept_on_the_stack_that_is_resumed_too) {
   for (auto& r : in.integers) r = n += 0x1111;
   for (auto& r : in.floats) r = kept_floats == 0 ? 0 : (n += 0x1111);
   side_stack side{[&](side_stack& self) {
-    ramie_test_call_with_registers(
-        &in, &out, [](void* s) { static_cast<side_stack*>(s)->suspend(); }, &self);
+    ramie_test_call_with_registers(&in, &out, [](void* s) { static_cast<side_stack*>(s)->suspend(); }, &self);
   }};
   side.resume();
   spoil_registers();
@@ -253,17 +263,21 @@ TEST(registers, hold_more_live_values_than_there_are_registers) {
   }};
   side.resume();
   for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(scaled(5000)); ++round) {
-    const std::uint64_t a0 = opaque(round), a1 = opaque(round * 3), a2 = opaque(round * 5), a3 = opaque(round * 7), a4 = opaque(round * 11),
-                        a5 = opaque(round * 13), a6 = opaque(round * 17), a7 = opaque(round * 19), a8 = opaque(round * 23),
-                        a9 = opaque(round * 29), a10 = opaque(round * 31), a11 = opaque(round * 37), a12 = opaque(round * 41),
+    const std::uint64_t a0 = opaque(round), a1 = opaque(round * 3), a2 = opaque(round * 5), a3 = opaque(round * 7),
+                        a4 = opaque(round * 11), a5 = opaque(round * 13), a6 = opaque(round * 17),
+                        a7 = opaque(round * 19), a8 = opaque(round * 23), a9 = opaque(round * 29),
+                        a10 = opaque(round * 31), a11 = opaque(round * 37), a12 = opaque(round * 41),
                         a13 = opaque(round * 43), a14 = opaque(round * 47), a15 = opaque(round * 53);
     const double base = static_cast<double>(round);
-    const double d0 = opaque_vector(base * 0.5), d1 = opaque_vector(base * 1.5), d2 = opaque_vector(base * 2.5), d3 = opaque_vector(base * 3.5),
-                 d4 = opaque_vector(base * 4.5), d5 = opaque_vector(base * 5.5), d6 = opaque_vector(base * 6.5), d7 = opaque_vector(base * 7.5),
-                 d8 = opaque_vector(base * 8.5), d9 = opaque_vector(base * 9.5);
+    const double d0 = opaque_vector(base * 0.5), d1 = opaque_vector(base * 1.5), d2 = opaque_vector(base * 2.5),
+                 d3 = opaque_vector(base * 3.5), d4 = opaque_vector(base * 4.5), d5 = opaque_vector(base * 5.5),
+                 d6 = opaque_vector(base * 6.5), d7 = opaque_vector(base * 7.5), d8 = opaque_vector(base * 8.5),
+                 d9 = opaque_vector(base * 9.5);
     const auto n = static_cast<std::uint32_t>(round);
-    const lanes v0 = opaque_vector(lanes{n, n + 1, n + 2, n + 3}), v1 = opaque_vector(lanes{n + 4, n + 5, n + 6, n + 7}),
-                v2 = opaque_vector(lanes{n + 8, n + 9, n + 10, n + 11}), v3 = opaque_vector(lanes{~n, ~n - 1, ~n - 2, ~n - 3});
+    const lanes v0 = opaque_vector(lanes{n, n + 1, n + 2, n + 3}),
+                v1 = opaque_vector(lanes{n + 4, n + 5, n + 6, n + 7}),
+                v2 = opaque_vector(lanes{n + 8, n + 9, n + 10, n + 11}),
+                v3 = opaque_vector(lanes{~n, ~n - 1, ~n - 2, ~n - 3});
     const float f0 = opaque_vector(static_cast<float>(n) * 0.25f), f1 = opaque_vector(static_cast<float>(n) * 0.75f);
     const long double l0 = static_cast<long double>(round) / 3;
 
@@ -314,7 +328,8 @@ TEST(registers, include_mask_registers) {
   side_stack side{[](side_stack& self) {
     for (;;) {
       asm volatile("kxnorw %%k0, %%k0, %%k0" ::: "k1");
-      asm volatile("kxnorw %%k1, %%k1, %%k1\n\tkxnorw %%k2, %%k2, %%k2\n\tkxnorw %%k7, %%k7, %%k7" ::: "k1", "k2", "k7");
+      asm volatile("kxnorw %%k1, %%k1, %%k1\n\tkxnorw %%k2, %%k2, %%k2\n\tkxnorw %%k7, %%k7, %%k7" ::
+                       : "k1", "k2", "k7");
       if (self.suspend().word == 0) return;
     }
   }};

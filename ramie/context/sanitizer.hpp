@@ -1,8 +1,8 @@
 // What sanitizers and valgrind must be told about stacks. Nothing at all in a plain build.
 //
-// AddressSanitizer wants the bounds of the stack that is switched to, before, and to be told, after, that it was reached;
-// it may keep a "fake stack" per fiber, which is given up when a stack is left for good. ThreadSanitizer keeps a
-// shadow call stack per fiber, so a stack gets a fresh one each time it is started and gives it back when it is left.
+// AddressSanitizer wants the bounds of the stack that is switched to, before, and to be told, after, that it was
+// reached; it may keep a "fake stack" per fiber, which is given up when a stack is left for good. ThreadSanitizer keeps
+// a shadow call stack per fiber, so a stack gets a fresh one each time it is started and gives it back when it is left.
 #pragma once
 
 #include <ramie/base/config.hpp>
@@ -52,7 +52,8 @@ inline void* sanitizer_thread_fiber() noexcept {
 /// Around one switch: construct, `before`, switch, `after`.
 class sanitizer_switch {
  public:
-  /// `low`, `size`: bounds of the destination; `fiber`: its TSan fiber; `for_good`: the stack left will not be switched to again.
+  /// `low`, `size`: bounds of the destination; `fiber`: its TSan fiber; `for_good`: the stack left will not be switched
+  /// to again.
   RAMIE_ALWAYS_INLINE void before([[maybe_unused]] const void* low, [[maybe_unused]] std::size_t size,
                                   [[maybe_unused]] void* fiber, [[maybe_unused]] bool for_good) noexcept {
 #if RAMIE_ASAN

@@ -36,7 +36,9 @@ RAMIE_NOINLINE int use_after_scope() {
 RAMIE_NOINLINE int overflow_a_buffer(int index) {
   int buffer[8] = {};
   const int* inside = buffer;
-  asm volatile("" : "+r"(inside)::"memory");  // else UndefinedBehaviorSanitizer, which knows the array, is first to complain
+  asm volatile(
+      ""
+      : "+r"(inside)::"memory");  // else UndefinedBehaviorSanitizer, which knows the array, is first to complain
   return inside[index];
 }
 
@@ -109,7 +111,8 @@ TEST(unwatched, exceptions_and_reuse_leave_nothing_behind) {
 }
 
 TEST(unwatched, a_stack_that_migrates_is_no_race) {
-  // Handing the stack over by a join orders everything; nothing else does. A fiber unknown to ThreadSanitizer would race with itself.
+  // Handing the stack over by a join orders everything; nothing else does. A fiber unknown to ThreadSanitizer would
+  // race with itself.
   long sum = 0;
   side_stack side{[&](side_stack& self) {
     for (int i = 0;; ++i) {
@@ -128,9 +131,11 @@ TEST(valgrind, finds_nothing_wrong) {
   if (!have_program("valgrind")) GTEST_SKIP() << "no valgrind here";
   if (testing::emulated()) GTEST_SKIP() << "valgrind would see the emulator";
   const std::string own = testing::own_path();
-  const auto result = run_program("valgrind --error-exitcode=99 --leak-check=no -q " + own + " --gtest_filter='valgrind_target.*'");
+  const auto result =
+      run_program("valgrind --error-exitcode=99 --leak-check=no -q " + own + " --gtest_filter='valgrind_target.*'");
   // An instruction set newer than valgrind is no fault of ours.
-  if (result.output.find("unhandled instruction") != std::string::npos) GTEST_SKIP() << "valgrind does not know this CPU";
+  if (result.output.find("unhandled instruction") != std::string::npos)
+    GTEST_SKIP() << "valgrind does not know this CPU";
   EXPECT_EQ(result.status, 0) << result.output;
   // Without registered stacks, it asks whether the stack pointer was switched.
   EXPECT_EQ(result.output.find("client switching stacks"), std::string::npos) << result.output;

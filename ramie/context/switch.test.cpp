@@ -155,7 +155,8 @@ TEST(context_switch, keeps_thousands_of_stacks_apart) {
     // Another order each time: nothing may depend on the stacks taking turns.
     for (int k = 0; k < stacks; ++k) {
       const int i = static_cast<int>((static_cast<long>(k) * 2003 + round) % stacks);
-      all[static_cast<std::size_t>(i)]->resume({static_cast<std::uintptr_t>(i) + static_cast<std::uintptr_t>(round), nullptr});
+      all[static_cast<std::size_t>(i)]->resume(
+          {static_cast<std::uintptr_t>(i) + static_cast<std::uintptr_t>(round), nullptr});
     }
   for (const auto& s : all) wrong += s->ended() ? 0 : 1;
   EXPECT_EQ(wrong, 0);
@@ -236,8 +237,8 @@ std::atomic<const char*> handler_frame{nullptr};
 
 TEST(context_switch, takes_signals_on_a_fresh_stack) {
   // Without SA_ONSTACK the handler runs on top of the stack that was interrupted, red zone and all.
-  struct sigaction action {};
-  struct sigaction old {};
+  struct sigaction action{};
+  struct sigaction old{};
   action.sa_handler = [](int) { handler_frame.store(static_cast<const char*>(__builtin_frame_address(0))); };
   ASSERT_EQ(::sigaction(SIGUSR1, &action, &old), 0);
   long sum = 0;

@@ -1,4 +1,5 @@
-// For the tests of this floor: code that runs on a stack of its own, by nothing but the switch; programs run from a test.
+// For the tests of this floor: code that runs on a stack of its own, by nothing but the switch; programs run from a
+// test.
 #pragma once
 
 #include <ramie/context/context.hpp>
@@ -48,8 +49,10 @@ class side_stack {
  public:
   static constexpr std::size_t size_default = 128 * 1024;
 
-  explicit side_stack(std::function<void(side_stack&)> body, std::size_t size = size_default) : body_{std::move(body)}, size_{size} {
-    low_ = static_cast<char*>(::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  explicit side_stack(std::function<void(side_stack&)> body, std::size_t size = size_default)
+      : body_{std::move(body)}, size_{size} {
+    low_ = static_cast<char*>(
+        ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (low_ == MAP_FAILED) std::abort();
     // No guard page: that is the next floor's business.
     sanitizer_start(top());
@@ -131,7 +134,8 @@ struct program_result {
 /// Runs a shell command; standard error goes with the output.
 inline program_result run_program(const std::string& command) {
   program_result result;
-  std::FILE* pipe = ::popen(("exec 2>&1; " + command).c_str(), "r");  // NOLINT(bugprone-command-processor): fixed commands
+  std::FILE* pipe =
+      ::popen(("exec 2>&1; " + command).c_str(), "r");  // NOLINT(bugprone-command-processor): fixed commands
   if (pipe == nullptr) return result;
   std::array<char, 4096> part;
   for (std::size_t n; (n = std::fread(part.data(), 1, part.size(), pipe)) != 0;) result.output.append(part.data(), n);

@@ -79,7 +79,8 @@ TEST(unwinding, exceptions_pass_frames_that_have_switched) {
 }
 
 TEST(unwinding, several_stacks_unwind_in_turn) {
-  // Exceptions in flight are the thread's, and higher floors put them aside; here each is caught before the next switch.
+  // Exceptions in flight are the thread's, and higher floors put them aside; here each is caught before the next
+  // switch.
   constexpr int stacks = 20;
   int caught = 0;
   std::vector<std::unique_ptr<side_stack>> all;
@@ -221,13 +222,15 @@ TEST(debugger, stopped_here) {
 TEST(debugger, backtrace_through_a_fiber_stops_cleanly) {
   if (!have_program("gdb")) GTEST_SKIP() << "no gdb here";
   if (testing::emulated()) GTEST_SKIP() << "gdb would see the emulator";
-  const std::string gdb = "gdb -q -batch -nx -ex 'set debuginfod enabled off' -ex 'set confirm off' -ex 'set breakpoint pending off' "
-                          "-ex 'handle SIGUSR1 SIGUSR2 SIGSEGV nostop noprint pass' ";
+  const std::string gdb =
+      "gdb -q -batch -nx -ex 'set debuginfod enabled off' -ex 'set confirm off' -ex 'set breakpoint pending off' "
+      "-ex 'handle SIGUSR1 SIGUSR2 SIGSEGV nostop noprint pass' ";
   const auto probe = run_program(gdb + "-ex starti --args " + testing::own_path());
-  if (probe.output.find("Program stopped") == std::string::npos) GTEST_SKIP() << "gdb may not trace here:\n" << probe.output;
+  if (probe.output.find("Program stopped") == std::string::npos)
+    GTEST_SKIP() << "gdb may not trace here:\n" << probe.output;
   // Twice: as the fiber starts, and after it was resumed.
-  const auto result = run_program(gdb + "-ex 'break ramie_test_stop_here' -ex run -ex bt -ex continue -ex bt --args " + testing::own_path() +
-                                  " --gtest_filter=debugger.stopped_here");
+  const auto result = run_program(gdb + "-ex 'break ramie_test_stop_here' -ex run -ex bt -ex continue -ex bt --args " +
+                                  testing::own_path() + " --gtest_filter=debugger.stopped_here");
   std::size_t bases = 0;
   std::size_t last_frames = 0;
   std::string last;

@@ -41,10 +41,10 @@ struct blocking_call_of : blocking_call {
 
 }  // namespace detail
 
-/// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows what left it. For calls that block in
-/// the kernel or compute for long without suspending. A blocking call cannot be cut short: a fiber that is asked to stop meanwhile
-/// throws `cancelled` at its next suspension, not here. Suspends. On a plain thread: just calls f.
-/// Throws resource_error if no helper thread can be had.
+/// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows what left it. For
+/// calls that block in the kernel or compute for long without suspending. A blocking call cannot be cut short: a fiber
+/// that is asked to stop meanwhile throws `cancelled` at its next suspension, not here. Suspends. On a plain thread:
+/// just calls f. Throws resource_error if no helper thread can be had.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> blocking(F&& f) {

@@ -186,7 +186,8 @@ TEST_P(blocking_calls, may_use_the_runtime_from_inside) {
 TEST_P(blocking_calls, in_every_part_of_a_fork) {
   in_runtime([] {
     for (int i = 0; i < scaled(200); ++i) {
-      auto [a, b, c] = fork_join([] { return blocking([] { return 1; }); }, [] { return blocking([] { return 2; }); }, [] { return 3; });
+      auto [a, b, c] = fork_join([] { return blocking([] { return 1; }); }, [] { return blocking([] { return 2; }); },
+                                 [] { return 3; });
       EXPECT_EQ(a + b + c, 6);
     }
   });

@@ -33,7 +33,8 @@ class exceptions_in_flight : public ::testing::TestWithParam<std::tuple<int, boo
   }
 };
 INSTANTIATE_TEST_SUITE_P(workers, exceptions_in_flight,
-                         ::testing::Values(std::tuple{1, false}, std::tuple{2, false}, std::tuple{8, false}, std::tuple{2, true}));
+                         ::testing::Values(std::tuple{1, false}, std::tuple{2, false}, std::tuple{8, false},
+                                           std::tuple{2, true}));
 
 void suspend(int how) {
   switch (how % 3) {

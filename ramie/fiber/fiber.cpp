@@ -23,7 +23,8 @@ task* this_task() noexcept {
 }
 
 [[noreturn]] void throw_not_joinable(const char* call) {
-  throw usage_error{std::string{"ramie: "} + call + ": the handle holds no fiber: it was joined, detached, moved from, or never had one"};
+  throw usage_error{std::string{"ramie: "} + call +
+                    ": the handle holds no fiber: it was joined, detached, moved from, or never had one"};
 }
 
 }  // namespace
@@ -34,7 +35,9 @@ void require_joinable(const task* t, const char* call) {
 
 bool start_joining(task* t, wait& pause) {
   std::uint64_t seen = 0;
-  if (t->completion.compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel, std::memory_order_acquire)) return true;
+  if (t->completion.compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel,
+                                            std::memory_order_acquire))
+    return true;
   pause.withdraw();  // or claimed by a canceller, which may wait: the fiber has ended
   if (seen == task::done) return false;
   throw usage_error{"ramie: join: somebody else is joining this fiber already"};
@@ -79,7 +82,8 @@ void detach_task(task* t) {
 
 void end_task(task* t) noexcept {
   request_stop(*t);
-  if (t == this_task()) fatal("a fiber destroyed its own join handle while it ran: detach it instead", __FILE__, __LINE__);
+  if (t == this_task())
+    fatal("a fiber destroyed its own join handle while it ran: detach it instead", __FILE__, __LINE__);
   await_end(t, wait::kind::uninterruptible);
   t->type->drop(*t);
   destroy_task(t);
@@ -87,8 +91,10 @@ void end_task(task* t) noexcept {
 
 void report_unseen_failure(const task& t, const std::exception_ptr& failure) noexcept {
   const bool detached = t.completion.load(std::memory_order_relaxed) == task::detached;
-  report_lost_exception(name_of(&t), failure, detached ? "was detached and ended by an exception" : "ended by an exception that nobody joined to see",
-                        detached);
+  report_lost_exception(
+      name_of(&t), failure,
+      detached ? "was detached and ended by an exception" : "ended by an exception that nobody joined to see",
+      detached);
 }
 
 void discard_task(task* t) noexcept {
@@ -103,8 +109,9 @@ void apply_options(task& t, const fiber_options& options) {
   extras.name = options.name;
   if (options.stack_size == 0) return;
   if (options.stack_size < stack_size_min || options.stack_size > stack_size_max)
-    throw invalid_argument{"ramie: fiber_options::stack_size is " + std::to_string(options.stack_size) + "; it must be from " +
-                           std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes"};
+    throw invalid_argument{"ramie: fiber_options::stack_size is " + std::to_string(options.stack_size) +
+                           "; it must be from " + std::to_string(stack_size_min) + " to " +
+                           std::to_string(stack_size_max) + " bytes"};
   extras.stack_size = options.stack_size;
   t.flags.fetch_or(task::own_stack_flag, std::memory_order_relaxed);
 }
@@ -117,7 +124,8 @@ blocking_pool* this_blocking_pool() noexcept {
 void submit_here(task* t) {
   worker* w = current_worker();
   if (w == nullptr) [[unlikely]]
-    throw usage_error{"ramie: spawn: this thread belongs to no runtime; call it from within ramie::run, or use runtime::spawn"};
+    throw usage_error{
+        "ramie: spawn: this thread belongs to no runtime; call it from within ramie::run, or use runtime::spawn"};
   w->owner->submit_here(w, t);
 }
 

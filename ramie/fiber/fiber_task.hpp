@@ -18,8 +18,9 @@ namespace ramie::detail {
 template <class R>
 using value_of = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
 
-/// Where closure, result and exception of a task take turns: right behind it, whatever their types, because the size of a
-/// task is a multiple of every alignment allowed there. So a handle finds the result without knowing the closure's type.
+/// Where closure, result and exception of a task take turns: right behind it, whatever their types, because the size of
+/// a task is a multiple of every alignment allowed there. So a handle finds the result without knowing the closure's
+/// type.
 inline void* place_of(task* t) noexcept { return reinterpret_cast<char*>(t) + sizeof(task); }
 template <class T>
 T& placed(task* t) noexcept {
@@ -54,7 +55,8 @@ void require_joinable(const task* t, const char* call);
 void detach_task(task* t);
 /// For handles that are destroyed: stop, wait, drop.
 void end_task(task* t) noexcept;
-/// Hands the task to the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown; then the task is not taken.
+/// Hands the task to the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown; then the
+/// task is not taken.
 void submit_here(task* t);
 /// Reports a failure that nobody will see; ends the process if the fiber was detached.
 void report_unseen_failure(const task& t, const std::exception_ptr& failure) noexcept;
@@ -72,7 +74,8 @@ class fiber_task {
   /// A task that will call `f`, not yet handed to anybody. Throws std::bad_alloc and what copying the closure throws.
   template <class F>
   static task* make(F&& f) {
-    void* memory = list != task_cache::no_list ? allocate_task(list) : ::operator new(size, std::align_val_t{task_alignment_most});
+    void* memory =
+        list != task_cache::no_list ? allocate_task(list) : ::operator new(size, std::align_val_t{task_alignment_most});
     task* t = std::construct_at(static_cast<task*>(memory));
     t->type = &type;
     t->list = list;

@@ -1,8 +1,8 @@
 // Fork and join: functions that may run at the same time, at the price of little more than calls.
 //
-// The others' records lie on the caller's stack and are offered to idle workers while the first one runs as a plain call; nearly
-// always they are still there afterwards and run as plain, inlined calls too (sched/fork_deque.hpp has the protocol).
-// Lazy task creation: E. Mohr, D. Kranz, R. Halstead, 1991; work first: Cilk-5, 1998.
+// The others' records lie on the caller's stack and are offered to idle workers while the first one runs as a plain
+// call; nearly always they are still there afterwards and run as plain, inlined calls too (sched/fork_deque.hpp has the
+// protocol). Lazy task creation: E. Mohr, D. Kranz, R. Halstead, 1991; work first: Cilk-5, 1998.
 #pragma once
 
 #include <ramie/sched/current.hpp>
@@ -23,7 +23,8 @@ namespace ramie {
 namespace detail {
 
 template <class F>
-using fork_result = std::conditional_t<std::is_void_v<std::invoke_result_t<F&>>, std::monostate, std::decay_t<std::invoke_result_t<F&>>>;
+using fork_result = std::conditional_t<std::is_void_v<std::invoke_result_t<F&>>, std::monostate,
+                                       std::decay_t<std::invoke_result_t<F&>>>;
 
 template <class F>
 RAMIE_ALWAYS_INLINE fork_result<F> call_for_value(F& f) {
@@ -53,7 +54,9 @@ class fork_job : public fork_frame {
   RAMIE_ALWAYS_INLINE ~fork_job() {}
 
   /// Offers the job. The slot is the caller's to keep, best in a register, until it joins.
-  RAMIE_ALWAYS_INLINE fork_slot* push(fork_deque* d) noexcept { return d != nullptr ? fork_push(*d, *this, &run) : fork_nowhere(*this); }
+  RAMIE_ALWAYS_INLINE fork_slot* push(fork_deque* d) noexcept {
+    return d != nullptr ? fork_push(*d, *this, &run) : fork_nowhere(*this);
+  }
 
   /// Joins: runs the function here, or waits for the one who does.
   RAMIE_ALWAYS_INLINE result join(fork_slot* slot) {
@@ -109,7 +112,7 @@ class fork_job : public fork_frame {
   }
 
   std::conditional_t<fork_copies<F>, F, F&> closure_;
-  bool failed_;      // written by whoever runs it in our stead
+  bool failed_;  // written by whoever runs it in our stead
   outcome outcome_;
 };
 
@@ -134,7 +137,8 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>> fork_all(fork_deque*, F& f) {
 }
 
 template <class F, class G, class... Rest>
-RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>...> fork_all(fork_deque* d, F& f, G& g, Rest&... rest) {
+RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>...> fork_all(fork_deque* d, F& f, G& g,
+                                                                                              Rest&... rest) {
   fork_job<G> job{g};
   fork_slot* slot = job.push(d);
   if constexpr (sizeof...(Rest) == 0) {
@@ -146,7 +150,8 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
     auto second = job.join(slot);
     return std::apply(
         [&](auto&& first, auto&&... last) RAMIE_LAMBDA_INLINE {
-          return std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>...>{std::move(first), std::move(second), std::move(last)...};
+          return std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>...>{std::move(first), std::move(second),
+                                                                                  std::move(last)...};
         },
         std::move(done));
   }
@@ -155,10 +160,10 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
 }  // namespace detail
 
 /// Calls all functions, if idle workers want them at the same time, and returns their results as a tuple; `void` gives
-/// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet begun are
-/// dropped, and the exception is rethrown; of several exceptions one is rethrown, and the others are reported on standard error.
-/// Each function may suspend. The functions share the identity of the calling fiber. May suspend.
-/// On a plain thread the functions run one after the other.
+/// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet begun
+/// are dropped, and the exception is rethrown; of several exceptions one is rethrown, and the others are reported on
+/// standard error. Each function may suspend. The functions share the identity of the calling fiber. May suspend. On a
+/// plain thread the functions run one after the other.
 template <class F, class G, class... Rest>
   requires(std::invocable<F&> && std::invocable<G&> && (std::invocable<Rest&> && ...))
 RAMIE_ALWAYS_INLINE auto fork_join(F&& f, G&& g, Rest&&... rest) {

@@ -31,7 +31,8 @@ TEST_P(forking, gives_all_results_in_the_order_of_the_functions) {
       auto [a, b] = fork_join([=] { return i; }, [=] { return std::to_string(i); });
       EXPECT_EQ(a, i);
       EXPECT_EQ(b, std::to_string(i));
-      auto [c, d, e, f, g] = fork_join([] { return 1; }, [] { return 2L; }, [] {}, [] { return 'x'; }, [] { return 5.0; });
+      auto [c, d, e, f, g] =
+          fork_join([] { return 1; }, [] { return 2L; }, [] {}, [] { return 'x'; }, [] { return 5.0; });
       EXPECT_EQ(std::tuple(c, d, e, f, g), std::tuple(1, 2L, std::monostate{}, 'x', 5.0));
     }
   });
@@ -106,8 +107,8 @@ TEST_P(forking, nests) {
     }
     static long wide(int depth) {
       if (depth == 0) return 1;
-      auto [a, b, c, d] = fork_join([=] { return wide(depth - 1); }, [=] { return wide(depth - 1); }, [=] { return wide(depth - 1); },
-                                    [=] { return wide(depth - 1); });
+      auto [a, b, c, d] = fork_join([=] { return wide(depth - 1); }, [=] { return wide(depth - 1); },
+                                    [=] { return wide(depth - 1); }, [=] { return wide(depth - 1); });
       return a + b + c + d;
     }
   };
@@ -162,7 +163,8 @@ TEST_P(forking, all_are_asked_to_stop_with_the_fiber) {
 // The left side waits for what only the right side does: pending jobs must not be stuck below a parked fiber.
 TEST_P(forking, the_left_may_wait_for_the_right) {
   in_runtime([] {
-    for (int i = 0; i < scaled(2000); ++i) EXPECT_EQ(fork_for_sure([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
+    for (int i = 0; i < scaled(2000); ++i)
+      EXPECT_EQ(fork_for_sure([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
   });
 }
 
@@ -192,8 +194,9 @@ TEST_P(forking, all_of_several_may_wait_for_each_other) {
         for (event& e : began) e.wait();
         return mine;
       };
-      EXPECT_EQ(fork_join([&] { return meet(0); }, [&] { return meet(1); }, [&] { return meet(2); }, [&] { return meet(3); }),
-                std::tuple(std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}));
+      EXPECT_EQ(
+          fork_join([&] { return meet(0); }, [&] { return meet(1); }, [&] { return meet(2); }, [&] { return meet(3); }),
+          std::tuple(std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}));
     }
   });
 }
@@ -330,10 +333,11 @@ TEST_P(forking, what_the_left_throws_comes_out_and_the_right_is_dropped_if_it_ha
     for (int i = 0; i < 100; ++i) {
       std::atomic<bool> right_ran{false};
       EXPECT_EQ(message_of<std::runtime_error>([&] {
-                  fork_join([]() -> int { throw std::runtime_error{"left"}; }, [&] {
-                    right_ran = true;
-                    return counted{1};
-                  });
+                  fork_join([]() -> int { throw std::runtime_error{"left"}; },
+                            [&] {
+                              right_ran = true;
+                              return counted{1};
+                            });
                 }),
                 "left");
       EXPECT_FALSE(rt.workers() == 1 && right_ran);
@@ -381,7 +385,8 @@ TEST_P(forking, of_two_failures_the_left_comes_out_and_the_other_is_reported) {
   captured_stderr output;
   rt.run([] {
     EXPECT_EQ(message_of<std::runtime_error>([] {
-                fork_for_sure([] { throw std::runtime_error{"left one"}; }, [] { throw std::runtime_error{"right one"}; });
+                fork_for_sure([] { throw std::runtime_error{"left one"}; },
+                              [] { throw std::runtime_error{"right one"}; });
               }),
               "left one");
   });
@@ -449,7 +454,8 @@ TEST(forking_on_a_plain_thread, calls_one_after_the_other) {
     --running;
     return n;
   };
-  EXPECT_EQ(fork_join([&] { return alone(1); }, [&] { return alone(2); }, [&] { return alone(3); }), std::tuple(1, 2, 3));
+  EXPECT_EQ(fork_join([&] { return alone(1); }, [&] { return alone(2); }, [&] { return alone(3); }),
+            std::tuple(1, 2, 3));
   EXPECT_THROW(fork_join([] { throw 1; }, [] { ADD_FAILURE() << "not begun, so dropped"; }), int);
   EXPECT_THROW(fork_join([] {}, [] { throw 1; }), int);
   EXPECT_EQ(deep(1'000, true), 1'000);
@@ -461,7 +467,8 @@ TEST(forking_on_a_plain_thread, beside_runtimes) {
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (int k = 0; k < scaled(500); ++k) {
-        auto [a, b] = fork_join([&] { return rt.run([] { return fork_join([] { return 1; }, [] { return 2; }); }); }, [] { return 3; });
+        auto [a, b] = fork_join([&] { return rt.run([] { return fork_join([] { return 1; }, [] { return 2; }); }); },
+                                [] { return 3; });
         EXPECT_EQ(std::get<0>(a) + std::get<1>(a) + b, 6);
       }
     });

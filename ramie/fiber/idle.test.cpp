@@ -11,7 +11,9 @@ using namespace fiber_tests;
 std::chrono::microseconds cpu_time() {
   rusage use{};
   ::getrusage(RUSAGE_SELF, &use);
-  const auto of = [](const timeval& t) { return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec}; };
+  const auto of = [](const timeval& t) {
+    return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
+  };
   return of(use.ru_utime) + of(use.ru_stime);
 }
 
@@ -23,7 +25,8 @@ TEST_P(idle, costs_nothing) {
   runtime rt{options()};
   // It has worked, and fibers wait in it.
   std::vector<join_handle<void>> waiting;
-  for (int i = 0; i < 100; ++i) waiting.push_back(rt.spawn([i] { i % 2 == 0 ? this_fiber::sleep_for(1h) : event{}.wait(); }));
+  for (int i = 0; i < 100; ++i)
+    waiting.push_back(rt.spawn([i] { i % 2 == 0 ? this_fiber::sleep_for(1h) : event{}.wait(); }));
   for (int i = 0; i < 1000; ++i) rt.run([] { this_fiber::yield(); });
   // Searching ends, and the monitor goes to sleep: that is not idle yet.
   std::this_thread::sleep_for(1s);

@@ -24,12 +24,13 @@ class [[nodiscard]] join_handle {
     }
     return *this;
   }
-  /// If joinable: asks the fiber to stop and waits for it. A result is dropped; a failure is reported on standard error.
+  /// If joinable: asks the fiber to stop and waits for it. A result is dropped; a failure is reported on standard
+  /// error.
   ~join_handle() { end(); }
 
-  /// Waits for the end of the fiber and returns its result, or rethrows what left it. Suspends a fiber, blocks a plain thread.
-  /// Throws usage_error if the handle is not joinable or the fiber joins itself; `cancelled` if the caller is asked
-  /// to stop meanwhile (the handle stays joinable then).
+  /// Waits for the end of the fiber and returns its result, or rethrows what left it. Suspends a fiber, blocks a plain
+  /// thread. Throws usage_error if the handle is not joinable or the fiber joins itself; `cancelled` if the caller is
+  /// asked to stop meanwhile (the handle stays joinable then).
   RAMIE_ALWAYS_INLINE R join() {
     if (task_ == nullptr || task_->completion.load(std::memory_order_acquire) != detail::task::done) {
       detail::check_join(task_);
@@ -42,7 +43,8 @@ class [[nodiscard]] join_handle {
   template <class Rep, class Period>
   auto join_for(std::chrono::duration<Rep, Period> timeout) {
     using clock = std::chrono::steady_clock;
-    constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 146};  // beyond that the clock's count overflows
+    constexpr std::chrono::duration<double> longest =
+        std::chrono::hours{24 * 365 * 146};  // beyond that the clock's count overflows
     if (timeout > longest) return join_until(clock::time_point::max());
     return join_until(clock::now() + std::chrono::ceil<clock::duration>(timeout));
   }
@@ -62,8 +64,8 @@ class [[nodiscard]] join_handle {
   /// Lets the fiber go on by itself. An exception that leaves it ends the process. Throws usage_error if not joinable.
   void detach() { detail::detach_task(std::exchange(task_, nullptr)); }
 
-  /// Asks the fiber to stop: its std::stop_token says so, and where it waits, or will wait, `cancelled` is thrown. Does not suspend.
-  /// Throws usage_error if not joinable.
+  /// Asks the fiber to stop: its std::stop_token says so, and where it waits, or will wait, `cancelled` is thrown. Does
+  /// not suspend. Throws usage_error if not joinable.
   void request_stop() {
     detail::require_joinable(task_, "request_stop");
     detail::request_stop(*task_);

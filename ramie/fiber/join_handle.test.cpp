@@ -19,7 +19,8 @@ namespace {
 using namespace fiber_tests;
 
 static_assert(!std::is_copy_constructible_v<join_handle<int>> && !std::is_copy_assignable_v<join_handle<int>>);
-static_assert(std::is_nothrow_move_constructible_v<join_handle<int>> && std::is_nothrow_default_constructible_v<join_handle<void>>);
+static_assert(std::is_nothrow_move_constructible_v<join_handle<int>> &&
+              std::is_nothrow_default_constructible_v<join_handle<void>>);
 
 class joining : public with_workers {
  protected:
@@ -59,7 +60,8 @@ TEST_P(joining, assigning_over_a_handle_ends_its_fiber) {
   in_runtime([] {
     std::atomic<bool> ended{false};
     auto a = spawn([&ended] {
-      const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> at_end{&ended, [](std::atomic<bool>* e) { *e = true; }};
+      const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> at_end{
+          &ended, [](std::atomic<bool>* e) { *e = true; }};
       event{}.wait();
     });
     a = spawn([] {});
@@ -115,7 +117,9 @@ TEST_P(joining, the_destructor_works_on_a_plain_thread_too) {
 
 TEST_P(joining, the_destructor_drops_the_result) {
   in_runtime([] {
-    { auto h = spawn([] { return counted{1}; }); }
+    {
+      auto h = spawn([] { return counted{1}; });
+    }
     EXPECT_EQ(counted::alive, 0);
     {
       auto h = spawn([] { return counted{1}; });
@@ -159,13 +163,26 @@ TEST_P(joining, join_for_on_a_plain_thread) {
 TEST_P(joining, join_until_the_end_of_time) {
   runtime rt{options()};
   const auto never = std::chrono::steady_clock::time_point::max();
-  EXPECT_EQ(rt.spawn([] { this_fiber::sleep_for(1ms); return 2; }).join_until(never), 2);
-  rt.run([=] { EXPECT_EQ(spawn([] { this_fiber::sleep_for(1ms); return 2; }).join_until(never), 2); });
+  EXPECT_EQ(rt.spawn([] {
+                this_fiber::sleep_for(1ms);
+                return 2;
+              }).join_until(never),
+            2);
+  rt.run([=] {
+    EXPECT_EQ(spawn([] {
+                this_fiber::sleep_for(1ms);
+                return 2;
+              }).join_until(never),
+              2);
+  });
 }
 
 TEST_P(joining, join_for_longer_than_the_clock_can_tell) {
   runtime rt{options()};
-  const auto nap = [] { this_fiber::sleep_for(1ms); return 2; };
+  const auto nap = [] {
+    this_fiber::sleep_for(1ms);
+    return 2;
+  };
   EXPECT_EQ(rt.spawn(nap).join_for(std::chrono::hours::max()), 2);
   EXPECT_EQ(rt.spawn(nap).join_for(std::chrono::nanoseconds::max()), 2);
   rt.run([&] {
@@ -178,7 +195,8 @@ TEST_P(joining, join_for_moves_results_and_rethrows) {
   in_runtime([] {
     EXPECT_EQ(**spawn([] { return std::make_unique<int>(3); }).join_for(24h), 3);
     EXPECT_EQ(spawn([] {}).join_for(24h), std::monostate{});
-    const std::optional<std::optional<int>> nested = spawn([]() -> std::optional<int> { return std::nullopt; }).join_for(24h);
+    const std::optional<std::optional<int>> nested =
+        spawn([]() -> std::optional<int> { return std::nullopt; }).join_for(24h);
     ASSERT_TRUE(nested.has_value());
     EXPECT_FALSE(nested->has_value());
     auto failing = spawn([]() -> int { throw std::runtime_error{"x"}; });
@@ -244,7 +262,11 @@ TEST_P(joining, detaching_against_the_end) {
   runtime rt{options()};
   std::atomic<int> ran{0};
   const int n = scaled(20'000);
-  for (int i = 0; i < n; ++i) rt.spawn([&] { ++ran; return counted{1}; }).detach();
+  for (int i = 0; i < n; ++i)
+    rt.spawn([&] {
+        ++ran;
+        return counted{1};
+      }).detach();
   await([&] { return ran == n && counted::alive == 0; });
 }
 
@@ -390,9 +412,17 @@ TEST_P(joining, cancelling_the_joiner_against_the_end) {
 TEST_P(joining, handles_may_be_joined_by_anybody) {
   runtime rt{options()};
   runtime other{options()};
-  auto from_thread = rt.spawn([] { this_fiber::yield(); return 1; });
+  auto from_thread = rt.spawn([] {
+    this_fiber::yield();
+    return 1;
+  });
   EXPECT_EQ(other.run([&] { return from_thread.join(); }), 1);
-  auto handle = rt.run([] { return spawn([] { this_fiber::yield(); return 2; }); });
+  auto handle = rt.run([] {
+    return spawn([] {
+      this_fiber::yield();
+      return 2;
+    });
+  });
   int got = 0;
   std::thread{[&] { got = handle.join(); }}.join();
   EXPECT_EQ(got, 2);
@@ -409,9 +439,18 @@ TEST_P(joining, a_handle_may_outlive_its_runtime) {
   {
     runtime rt{options()};
     std::atomic<int> begun{0};  // what has begun and does not wait comes to its own end
-    result = rt.spawn([&] { ++begun; return std::string(100, 'r'); });
-    failure = rt.spawn([&] { ++begun; throw std::runtime_error{"late"}; });
-    dropped = rt.spawn([&] { ++begun; return counted{1}; });
+    result = rt.spawn([&] {
+      ++begun;
+      return std::string(100, 'r');
+    });
+    failure = rt.spawn([&] {
+      ++begun;
+      throw std::runtime_error{"late"};
+    });
+    dropped = rt.spawn([&] {
+      ++begun;
+      return counted{1};
+    });
     await([&] { return begun == 3; });
   }
   EXPECT_EQ(result.join(), std::string(100, 'r'));

@@ -1,5 +1,5 @@
-// What fibers cost in resident memory. Sizes are of release builds: without optimization and under sanitizers only the counts
-// are looked at.
+// What fibers cost in resident memory. Sizes are of release builds: without optimization and under sanitizers only the
+// counts are looked at.
 #include <ramie/fiber/testing.hpp>
 
 #include <malloc.h>

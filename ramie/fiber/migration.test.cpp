@@ -52,14 +52,14 @@ TEST_P(migrating, every_wait_ends_on_another_thread) {
 TEST_P(migrating, one_alone_goes_on) {
   runtime rt{options()};
   EXPECT_EQ(rt.run([] {
-              int n = 0;
-              for (int i = 0; i < scaled(500); ++i) {
-                this_fiber::sleep_for(1us);
-                this_fiber::yield();
-                ++n;
-              }
-              return n;
-            }),
+    int n = 0;
+    for (int i = 0; i < scaled(500); ++i) {
+      this_fiber::sleep_for(1us);
+      this_fiber::yield();
+      ++n;
+    }
+    return n;
+  }),
             scaled(500));
 }
 

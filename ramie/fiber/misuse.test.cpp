@@ -26,7 +26,8 @@ std::atomic<int> threads_left{-1};
 }  // namespace
 
 // In front of the C library's: limits do not bind a privileged user, so the refusal is made here.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                              void* argument) {
   using function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto next = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "pthread_create"));
   if (threads_left >= 0 && threads_left-- <= 0) {
@@ -67,9 +68,12 @@ TEST(bad_options, are_named_with_their_value_and_range) {
   constexpr int high = std::numeric_limits<int>::max();
   for (const int n : {-1, 1025, low, high}) {
     const std::string what = refused({.workers = n});
-    EXPECT_TRUE(contains(what, "runtime_options::workers") && contains(what, std::to_string(n)) && contains(what, "1024")) << what;
+    EXPECT_TRUE(contains(what, "runtime_options::workers") && contains(what, std::to_string(n)) &&
+                contains(what, "1024"))
+        << what;
   }
-  for (const std::size_t n : {std::size_t{1}, std::size_t{16 * 1024 - 1}, (std::size_t{1} << 30) + 1, ~std::size_t{0}}) {
+  for (const std::size_t n :
+       {std::size_t{1}, std::size_t{16 * 1024 - 1}, (std::size_t{1} << 30) + 1, ~std::size_t{0}}) {
     const std::string what = refused({.workers = 1, .stack_size = n});
     EXPECT_TRUE(contains(what, "stack_size") && contains(what, std::to_string(n)) && contains(what, "16384")) << what;
   }
@@ -89,10 +93,14 @@ TEST(bad_options, are_named_with_their_value_and_range) {
 
 TEST_P(misuse, a_stack_size_out_of_range_is_refused_at_spawn) {
   in_runtime([] {
-    for (const std::size_t n : {std::size_t{1}, std::size_t{16 * 1024 - 1}, (std::size_t{1} << 30) + 1, ~std::size_t{0}}) {
-      const std::string what = message_of<invalid_argument>(
-          [&] { auto h = spawn(fiber_options{.name = "x", .stack_size = n}, [c = counted{1}] { ADD_FAILURE() << "was run"; }); });
-      EXPECT_TRUE(contains(what, "fiber_options::stack_size") && contains(what, std::to_string(n)) && contains(what, "1073741824")) << what;
+    for (const std::size_t n :
+         {std::size_t{1}, std::size_t{16 * 1024 - 1}, (std::size_t{1} << 30) + 1, ~std::size_t{0}}) {
+      const std::string what = message_of<invalid_argument>([&] {
+        auto h = spawn(fiber_options{.name = "x", .stack_size = n}, [c = counted{1}] { ADD_FAILURE() << "was run"; });
+      });
+      EXPECT_TRUE(contains(what, "fiber_options::stack_size") && contains(what, std::to_string(n)) &&
+                  contains(what, "1073741824"))
+          << what;
     }
   });
 }
@@ -305,11 +313,17 @@ TEST_P(misuse, but_a_detached_fiber_may_end_by_cancellation) {
 TEST_P(misuse, a_failure_that_nobody_joins_for_is_reported) {
   captured_stderr output;
   in_runtime([] {
-    { auto h = spawn(fiber_options{.name = "dropped"}, [] { throw std::runtime_error{"unseen"}; }); }
+    {
+      auto h = spawn(fiber_options{.name = "dropped"}, [] { throw std::runtime_error{"unseen"}; });
+    }
     auto replaced = spawn(fiber_options{.name = "replaced"}, [] { throw 1; });
     replaced = {};
-    { auto h = spawn([] { this_fiber::sleep_for(1h); }); }
-    { auto h = spawn([] { return 1; }); }
+    {
+      auto h = spawn([] { this_fiber::sleep_for(1h); });
+    }
+    {
+      auto h = spawn([] { return 1; });
+    }
   });
   const std::string text = output.text();
   EXPECT_TRUE(contains(text, "\"dropped\"") && contains(text, "unseen")) << text;
@@ -354,9 +368,11 @@ bool ended_by_the_overflow(int status) {
 }
 
 TEST_P(misuse, a_stack_overflow_names_the_fiber) {
-  EXPECT_EXIT(in_runtime([] { spawn(fiber_options{.name = "too deep"}, recurse, without_end).join(); }), ended_by_the_overflow, "too deep");
-  EXPECT_EXIT(in_runtime([] { spawn(fiber_options{.name = "own one", .stack_size = 64 * 1024}, recurse, without_end).join(); }),
-              ended_by_the_overflow, "own one");
+  EXPECT_EXIT(in_runtime([] { spawn(fiber_options{.name = "too deep"}, recurse, without_end).join(); }),
+              ended_by_the_overflow, "too deep");
+  EXPECT_EXIT(
+      in_runtime([] { spawn(fiber_options{.name = "own one", .stack_size = 64 * 1024}, recurse, without_end).join(); }),
+      ended_by_the_overflow, "own one");
   // Forks bear the name of their fiber.
   EXPECT_EXIT(in_runtime([] {
                 spawn(fiber_options{.name = "forked"}, [] {
@@ -367,7 +383,8 @@ TEST_P(misuse, a_stack_overflow_names_the_fiber) {
               ended_by_the_overflow, "forked");
 }
 
-// The system refuses. Pools keep stacks, so what is refused to the first case of a process may be there for the next one.
+// The system refuses. Pools keep stacks, so what is refused to the first case of a process may be there for the next
+// one.
 
 TEST_P(misuse, threads_refused_at_the_start) {
   for (int n = 0; n <= GetParam(); ++n) {  // the last is the monitor's
@@ -377,7 +394,8 @@ TEST_P(misuse, threads_refused_at_the_start) {
       ADD_FAILURE() << n;
     } catch (const resource_error& e) {
       EXPECT_EQ(e.code(), EAGAIN);
-      EXPECT_TRUE(contains(e.what(), "thread") && contains(e.what(), "RLIMIT_NPROC") && contains(e.what(), "pids.max")) << e.what();
+      EXPECT_TRUE(contains(e.what(), "thread") && contains(e.what(), "RLIMIT_NPROC") && contains(e.what(), "pids.max"))
+          << e.what();
     }
   }
   EXPECT_EQ(in_runtime([] { return 1; }), 1);

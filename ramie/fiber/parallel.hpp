@@ -1,8 +1,9 @@
 // Loops and reductions over ranges, by fork and join.
 //
-// Lazy binary splitting (A. Tzannes, G. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a range is halved only while the worker's fork
-// deque holds nothing that others could steal; otherwise the next few elements are done in place. The chunk between two such looks
-// grows from 1 to a sixteenth of what is left, so that cheap bodies run in long loops and dear ones are split finely at the end.
+// Lazy binary splitting (A. Tzannes, G. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a range is halved only while the
+// worker's fork deque holds nothing that others could steal; otherwise the next few elements are done in place. The
+// chunk between two such looks grows from 1 to a sixteenth of what is left, so that cheap bodies run in long loops and
+// dear ones are split finely at the end.
 #pragma once
 
 #include <ramie/fiber/fork_join.hpp>
@@ -42,7 +43,8 @@ void for_range(Index begin, std::size_t size, std::size_t grain, F& f) {
   while (size > (grain == 0 ? 1 : grain)) {
     if (thieves_are_hungry()) {
       const std::size_t half = size / 2;
-      fork_join([&] { for_range(begin, half, grain, f); }, [&] { for_range(begin + static_cast<std::iter_difference_t<Index>>(half), size - half, grain, f); });
+      fork_join([&] { for_range(begin, half, grain, f); },
+                [&] { for_range(begin + static_cast<std::iter_difference_t<Index>>(half), size - half, grain, f); });
       return;
     }
     for (std::size_t n = chunks.of(size); n != 0; --n, --size, ++begin) f(begin);
@@ -60,7 +62,10 @@ T reduce_range(Iterator at, std::size_t size, std::size_t grain, Op& op, Map& ma
     if (thieves_are_hungry()) {
       const std::size_t half = size / 2;
       auto [left, right] = fork_join([&] { return reduce_range<T>(at, half, grain, op, map); },
-                                     [&] { return reduce_range<T>(at + static_cast<std::iter_difference_t<Iterator>>(half), size - half, grain, op, map); });
+                                     [&] {
+                                       return reduce_range<T>(at + static_cast<std::iter_difference_t<Iterator>>(half),
+                                                              size - half, grain, op, map);
+                                     });
       return op(std::move(total), op(std::move(left), std::move(right)));
     }
     for (std::size_t n = chunks.of(size); n != 0; --n, --size, ++at) total = op(std::move(total), map(*at));
@@ -79,21 +84,25 @@ struct counting {
     ++value;
     return *this;
   }
-  counting operator+(std::ptrdiff_t n) const noexcept { return {static_cast<Int>(static_cast<std::make_unsigned_t<Int>>(value) + static_cast<std::make_unsigned_t<Int>>(n))}; }
+  counting operator+(std::ptrdiff_t n) const noexcept {
+    return {
+        static_cast<Int>(static_cast<std::make_unsigned_t<Int>>(value) + static_cast<std::make_unsigned_t<Int>>(n))};
+  }
 };
 
 }  // namespace detail
 
-/// Calls f(i) for each i in [begin, end), in no particular order, and returns when all have ended. `grain`: how many are done
-/// at least without a look at whether others are idle; 0: the runtime chooses. If f throws, elements not yet begun may be left out, and
-/// the exception is rethrown. f may suspend. On a plain thread: a plain loop. Nothing happens if end <= begin.
+/// Calls f(i) for each i in [begin, end), in no particular order, and returns when all have ended. `grain`: how many
+/// are done at least without a look at whether others are idle; 0: the runtime chooses. If f throws, elements not yet
+/// begun may be left out, and the exception is rethrown. f may suspend. On a plain thread: a plain loop. Nothing
+/// happens if end <= begin.
 template <std::integral Int, class F>
   requires std::invocable<F&, Int>
 void parallel_for(Int begin, std::type_identity_t<Int> end, F&& f, std::size_t grain = 0) {
   if (end <= begin) return;
   auto call = [&f](detail::counting<Int> i) { f(*i); };
-  const auto size = static_cast<std::size_t>(
-      static_cast<std::make_unsigned_t<Int>>(static_cast<std::make_unsigned_t<Int>>(end) - static_cast<std::make_unsigned_t<Int>>(begin)));
+  const auto size = static_cast<std::size_t>(static_cast<std::make_unsigned_t<Int>>(
+      static_cast<std::make_unsigned_t<Int>>(end) - static_cast<std::make_unsigned_t<Int>>(begin)));
   detail::for_range(detail::counting<Int>{begin}, size, grain, call);
 }
 

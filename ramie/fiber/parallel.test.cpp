@@ -24,9 +24,11 @@ INSTANTIATE_TEST_SUITE_P(workers, loops, few_and_many());
 TEST_P(loops, call_for_each_index_once) {
   in_runtime([] {
     for (const int n : {1, 2, 3, 15, 16, 17, 1000, scaled(300'000)}) {
-      for (const std::size_t grain : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{1000}, std::size_t{1} << 40}) {
+      for (const std::size_t grain :
+           {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{1000}, std::size_t{1} << 40}) {
         std::vector<std::atomic<int>> calls(static_cast<std::size_t>(n));
-        parallel_for(0, n, [&](int i) { calls[static_cast<std::size_t>(i)].fetch_add(1, std::memory_order_relaxed); }, grain);
+        parallel_for(
+            0, n, [&](int i) { calls[static_cast<std::size_t>(i)].fetch_add(1, std::memory_order_relaxed); }, grain);
         for (auto& c : calls) ASSERT_EQ(c, 1) << n << " by " << grain;
       }
     }
@@ -59,7 +61,8 @@ void sums_up(Int begin, Int end) {
     if (++calls > 1'000'000) throw std::logic_error{"without end"};
   });
   std::uint64_t expected = 0;
-  for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) expected += static_cast<std::uint64_t>(i);
+  for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i)
+    expected += static_cast<std::uint64_t>(i);
   EXPECT_EQ(sum, expected) << sizeof(Int) << " bytes";
   EXPECT_EQ(calls, static_cast<std::int64_t>(end) - static_cast<std::int64_t>(begin)) << sizeof(Int) << " bytes";
 }
@@ -129,7 +132,9 @@ TEST_P(loops, bodies_may_suspend) {
 TEST_P(loops, bodies_may_be_loops) {
   in_runtime([] {
     std::atomic<int> ran{0};
-    parallel_for(0, 30, [&](int) { parallel_for(0, 30, [&](int) { parallel_for(0, 10, [&](int) { ran.fetch_add(1, std::memory_order_relaxed); }); }); });
+    parallel_for(0, 30, [&](int) {
+      parallel_for(0, 30, [&](int) { parallel_for(0, 10, [&](int) { ran.fetch_add(1, std::memory_order_relaxed); }); });
+    });
     EXPECT_EQ(ran, 9000);
   });
 }
@@ -172,11 +177,11 @@ TEST_P(loops, an_exception_comes_out_when_all_that_began_has_ended) {
     }
     const std::vector<int> v(1000, 1);
     const auto fail = [](int a, int b) -> int { return a + b > 500 ? throw std::runtime_error{"sum"} : a + b; };
-    EXPECT_EQ(message_of<std::runtime_error>([&] { static_cast<void>(parallel_reduce(v.begin(), v.end(), 0, fail)); }), "sum");
+    EXPECT_EQ(message_of<std::runtime_error>([&] { static_cast<void>(parallel_reduce(v.begin(), v.end(), 0, fail)); }),
+              "sum");
     const auto bad_map = [](int) -> int { throw std::runtime_error{"map"}; };
-    EXPECT_EQ(message_of<std::runtime_error>([&] {
-                static_cast<void>(parallel_reduce(v.begin(), v.begin() + 1, 0, std::plus<>{}, bad_map));
-              }),
+    EXPECT_EQ(message_of<std::runtime_error>(
+                  [&] { static_cast<void>(parallel_reduce(v.begin(), v.begin() + 1, 0, std::plus<>{}, bad_map)); }),
               "map");
   });
 }
@@ -194,12 +199,13 @@ TEST_P(loops, reduce_in_order) {
       }
       EXPECT_EQ(parallel_reduce(letters.begin(), letters.end(), std::string{">"}, std::plus<>{}), expected);
       for (const std::size_t grain : {std::size_t{1}, std::size_t{7}, std::size_t{10'000}})
-        EXPECT_EQ(parallel_reduce(letters.begin(), letters.end(), std::string{">"}, std::plus<>{},
-                                  [](const std::string& s) {
-                                    if (s == "e") this_fiber::yield();
-                                    return s;
-                                  },
-                                  grain),
+        EXPECT_EQ(parallel_reduce(
+                      letters.begin(), letters.end(), std::string{">"}, std::plus<>{},
+                      [](const std::string& s) {
+                        if (s == "e") this_fiber::yield();
+                        return s;
+                      },
+                      grain),
                   expected);
     }
   });
@@ -211,7 +217,8 @@ TEST_P(loops, reduce_with_another_type) {
     std::iota(v.begin(), v.end(), 1);
     const auto n = static_cast<long>(v.size());
     EXPECT_EQ(parallel_reduce(v.begin(), v.end(), 0L, std::plus<>{}), n * (n + 1) / 2);
-    EXPECT_EQ(parallel_reduce(v.begin(), v.end(), 0.0, std::plus<>{}, [](int x) { return x * 0.5; }), static_cast<double>(n * (n + 1) / 2) * 0.5);
+    EXPECT_EQ(parallel_reduce(v.begin(), v.end(), 0.0, std::plus<>{}, [](int x) { return x * 0.5; }),
+              static_cast<double>(n * (n + 1) / 2) * 0.5);
     EXPECT_EQ(parallel_reduce(v.begin(), v.end(), 0, [](int a, int b) { return std::max(a, b); }), static_cast<int>(n));
   });
 }
@@ -237,7 +244,11 @@ TEST(loops_on_a_plain_thread, are_plain_loops) {
   ASSERT_EQ(seen.size(), 100u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], i);
   EXPECT_EQ(parallel_reduce(seen.begin(), seen.end(), 0, std::plus<>{}), 4950);
-  EXPECT_THROW(parallel_for(0, 100, [](int i) { if (i == 50) throw 1; }), int);
+  EXPECT_THROW(parallel_for(0, 100,
+                            [](int i) {
+                              if (i == 50) throw 1;
+                            }),
+               int);
 }
 
 }  // namespace

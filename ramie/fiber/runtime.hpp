@@ -15,8 +15,8 @@ namespace detail {
 class scheduler;
 }
 
-/// What a runtime has counted since its start, over all workers. Each number is one worker's count or another's a moment ago: not a
-/// snapshot, but none ever goes back.
+/// What a runtime has counted since its start, over all workers. Each number is one worker's count or another's a
+/// moment ago: not a snapshot, but none ever goes back.
 struct runtime_counters {
   std::uint64_t dispatches;    // tasks, jobs and fibers that a worker took up
   std::uint64_t spawned;       // fibers
@@ -58,9 +58,9 @@ class runtime {
     return spawn(fiber_options{.name = "main"}, std::forward<F>(f), std::forward<Args>(args)...).join();
   }
 
-  /// Stops accepting fibers, cancels those that are there (fibers not yet started do not start), waits until all have ended, and ends the
-  /// threads. A fiber that neither suspends nor ends is waited for. Once; later calls return at once. Blocks; any
-  /// plain thread, or a fiber of another runtime. Throws usage_error from one of its own fibers.
+  /// Stops accepting fibers, cancels those that are there (fibers not yet started do not start), waits until all have
+  /// ended, and ends the threads. A fiber that neither suspends nor ends is waited for. Once; later calls return at
+  /// once. Blocks; any plain thread, or a fiber of another runtime. Throws usage_error from one of its own fibers.
   void shutdown();
 
   [[nodiscard]] int workers() const noexcept;

@@ -108,7 +108,8 @@ TEST(runtime_defaults, as_many_workers_as_the_affinity_mask_allows) {
 TEST(runtime_defaults, come_from_the_environment) {
   const environment workers{"RAMIE_WORKERS", "3"};
   const environment placement{"RAMIE_PLACEMENT", "work_stealing"};
-  for (const auto& [text, size] : {std::pair{"65536", 65536u}, {"64K", 65536u}, {"128k", 131072u}, {"1M", 1048576u}, {"2m", 2097152u}}) {
+  for (const auto& [text, size] :
+       {std::pair{"65536", 65536u}, {"64K", 65536u}, {"128k", 131072u}, {"1M", 1048576u}, {"2m", 2097152u}}) {
     const environment stack{"RAMIE_STACK_SIZE", text};
     runtime rt;
     EXPECT_EQ(rt.workers(), 3);
@@ -131,7 +132,8 @@ TEST(runtime_defaults, an_empty_variable_is_none) {
 
 // The message names the variable, its value and the range.
 TEST(runtime_defaults, absurd_variables_are_refused) {
-  for (const char* text : {"0", "-1", "1025", "4x", "x", " 4", "4 ", "+4", "1e3", "3.5", "0x10", "99999999999999999999", "-99999999999999999999"}) {
+  for (const char* text : {"0", "-1", "1025", "4x", "x", " 4", "4 ", "+4", "1e3", "3.5", "0x10", "99999999999999999999",
+                           "-99999999999999999999"}) {
     const environment variable{"RAMIE_WORKERS", text};
     const std::string what = message_of<invalid_argument>([] { runtime rt; });
     EXPECT_TRUE(contains(what, "RAMIE_WORKERS") && contains(what, text) && contains(what, "1024")) << what;
@@ -144,7 +146,8 @@ TEST(runtime_defaults, absurd_variables_are_refused) {
   }
   const environment variable{"RAMIE_PLACEMENT", "anywhere"};
   const std::string what = message_of<invalid_argument>([] { runtime rt{{.workers = 1}}; });
-  EXPECT_TRUE(contains(what, "RAMIE_PLACEMENT") && contains(what, "anywhere") && contains(what, "work_stealing")) << what;
+  EXPECT_TRUE(contains(what, "RAMIE_PLACEMENT") && contains(what, "anywhere") && contains(what, "work_stealing"))
+      << what;
 }
 
 TEST_P(runtimes, stack_size_is_for_all_fibers) {
@@ -234,7 +237,8 @@ TEST_P(runtimes, several_at_once_used_from_each_other_s_fibers) {
     }
   };
   std::vector<join_handle<int>> tours;
-  for (int i = 0; i < scaled(200); ++i) tours.push_back(all[static_cast<std::size_t>(i) % 4]->spawn(tour::go, std::ref(all), 20));
+  for (int i = 0; i < scaled(200); ++i)
+    tours.push_back(all[static_cast<std::size_t>(i) % 4]->spawn(tour::go, std::ref(all), 20));
   for (auto& t : tours) EXPECT_EQ(t.join(), 20);
   // They end in any order.
   all[2].reset();
@@ -247,7 +251,8 @@ TEST_P(runtimes, start_and_stop_in_several_threads_at_once) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([] {
-      for (int k = 0; k < (RAMIE_TSAN != 0 ? 3 : 20); ++k) EXPECT_EQ(run(options(), [k] { return spawn([k] { return k; }).join(); }), k);
+      for (int k = 0; k < (RAMIE_TSAN != 0 ? 3 : 20); ++k)
+        EXPECT_EQ(run(options(), [k] { return spawn([k] { return k; }).join(); }), k);
     });
   for (auto& t : threads) t.join();
 }

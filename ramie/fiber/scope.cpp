@@ -21,10 +21,10 @@ struct scope::rare {
   };
   detail::spin_lock lock;
   std::atomic<bool> failed{false};
-  std::size_t fibers = 0;             // inside lock
-  std::uint64_t waiter = 0;           // of await_fibers; inside lock
-  std::exception_ptr first_failure;   // inside lock
-  chunk* chunks = nullptr;            // memory for children that do not fit inline; owner only
+  std::size_t fibers = 0;            // inside lock
+  std::uint64_t waiter = 0;          // of await_fibers; inside lock
+  std::exception_ptr first_failure;  // inside lock
+  chunk* chunks = nullptr;           // memory for children that do not fit inline; owner only
   std::byte* chunk_at = nullptr;
   std::size_t chunk_left = 0;
 
@@ -109,8 +109,8 @@ void scope::await_fibers() noexcept {
 void scope::await_child(child& c) noexcept {
   detail::wait_for_thief(c);
   if (newest_ != nullptr) return;
-  // The fiber may have suspended, and be elsewhere. If it is the owner who is here, and on an empty deque, what is pushed next
-  // stands alone: no enclosing fork will take its slot away.
+  // The fiber may have suspended, and be elsewhere. If it is the owner who is here, and on an empty deque, what is
+  // pushed next stands alone: no enclosing fork will take its slot away.
   detail::fork_deque* d = detail::current_forks();
   if (d == nullptr || d->bottom.load_relaxed() != d->base) return;
   const auto* here = reinterpret_cast<const char*>(this);
@@ -153,10 +153,12 @@ void scope::finish_join() {
 
 void scope::end() noexcept {
   rare& r = get_rare();
-  if (newest_ != nullptr && r.first_failure == nullptr) fail(std::make_exception_ptr(cancelled{}));  // drops what has not begun
+  if (newest_ != nullptr && r.first_failure == nullptr)
+    fail(std::make_exception_ptr(cancelled{}));  // drops what has not begun
   join_children();
   await_fibers();
-  if (r.first_failure != nullptr) detail::report_lost_exception("", r.first_failure, "child of a scope that was not joined failed", false);
+  if (r.first_failure != nullptr)
+    detail::report_lost_exception("", r.first_failure, "child of a scope that was not joined failed", false);
   r.free_chunks();
   r.~rare();
 }

@@ -1,10 +1,10 @@
 // A scope: any number of children, none of which outlives it.
 //
-// A child is first a fork job, as in fork_join: its record lies in the scope, on the parent's stack, is offered to idle workers, and
-// most often the parent runs it itself at `join`. That needs the children to be the youngest jobs of the parent's deque. The scope
-// knows by two words: the deque's `session`, which no other fiber, and not this one after a suspension, ever sees again, and the
-// place of its bottom. Whoever spawns from elsewhere (a child on another worker, a nested fork) starts an ordinary fiber,
-// which the scope counts.
+// A child is first a fork job, as in fork_join: its record lies in the scope, on the parent's stack, is offered to idle
+// workers, and most often the parent runs it itself at `join`. That needs the children to be the youngest jobs of the
+// parent's deque. The scope knows by two words: the deque's `session`, which no other fiber, and not this one after a
+// suspension, ever sees again, and the place of its bottom. Whoever spawns from elsewhere (a child on another worker, a
+// nested fork) starts an ordinary fiber, which the scope counts.
 #pragma once
 
 #include <ramie/fiber/fork_join.hpp>
@@ -20,7 +20,8 @@
 
 namespace ramie {
 
-/// Children end before it does. `spawn` and `join` may be called by the fiber (or thread) that owns it; `spawn` also by its children.
+/// Children end before it does. `spawn` and `join` may be called by the fiber (or thread) that owns it; `spawn` also by
+/// its children.
 class scope {
  public:
   RAMIE_ALWAYS_INLINE scope() noexcept {
@@ -30,14 +31,15 @@ class scope {
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
   static void* operator new(std::size_t) = delete;  // lives and dies with a block, as its children do
-  /// Joins if `join` was not called, dropping children not yet begun; a failure nobody saw is reported on standard error.
+  /// Joins if `join` was not called, dropping children not yet begun; a failure nobody saw is reported on standard
+  /// error.
   RAMIE_ALWAYS_INLINE ~scope() {
     if (newest_ != nullptr || rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
       end();
   }
 
-  /// Adds a child that runs f(). If it throws, children not yet begun are dropped and `join` rethrows. Does not suspend.
-  /// On a plain thread f runs at once. Throws std::bad_alloc, and what copying f throws.
+  /// Adds a child that runs f(). If it throws, children not yet begun are dropped and `join` rethrows. Does not
+  /// suspend. On a plain thread f runs at once. Throws std::bad_alloc, and what copying f throws.
   template <class F>
     requires std::invocable<std::decay_t<F>&>
   RAMIE_ALWAYS_INLINE void spawn(F&& f) {
@@ -50,14 +52,15 @@ class scope {
       newest_ = c;
       bottom_ = detail::fork_push(*d, *c, &record::run) + 1;
     } else {
-      // By a copy of its own: if f's address escaped, the compiler would first build it in memory on the other path too.
+      // By a copy of its own: if f's address escaped, the compiler would first build it in memory on the other path
+      // too.
       std::decay_t<F> copy(std::forward<F>(f));
       spawn_elsewhere(copy);
     }
   }
 
-  /// Waits until all children have ended, running those that nobody has begun. Rethrows the first failure; later ones were reported on
-  /// standard error. May suspend. The scope may be used again afterwards.
+  /// Waits until all children have ended, running those that nobody has begun. Rethrows the first failure; later ones
+  /// were reported on standard error. May suspend. The scope may be used again afterwards.
   RAMIE_ALWAYS_INLINE void join() {
     join_children();
     used_ = 0;
@@ -117,8 +120,7 @@ class scope {
       detail::fork_slot* slot = --bottom_;
       if (detail::fork_take_back(*c, slot)) [[likely]]
         reinterpret_cast<detail::fork_frame::function>(c->state.load_relaxed())(*c);
-      else
-        await_child(*c);
+      else await_child(*c);
     }
   }
 
@@ -145,7 +147,8 @@ class scope {
     }).detach();
   }
 
-  /// Counts a fiber out when its closure goes away: after its end, or because it could not be started, or was not for a shutdown.
+  /// Counts a fiber out when its closure goes away: after its end, or because it could not be started, or was not for a
+  /// shutdown.
   struct fiber_of_scope {
     scope* owner;
     bool begun = false;
@@ -173,10 +176,10 @@ class scope {
 
   // The next child may be pushed if the deque of the calling worker has just this session and this bottom.
   std::uint64_t session_ = 0;
-  detail::fork_slot* bottom_;          // means nothing as long as the session is not the deque's
+  detail::fork_slot* bottom_;  // means nothing as long as the session is not the deque's
   child* newest_ = nullptr;
   std::atomic<rare*> rare_{nullptr};
-  std::size_t used_ = 0;               // of inline_memory_
+  std::size_t used_ = 0;  // of inline_memory_
   alignas(16) std::byte rare_memory_[rare_size];
   alignas(16) std::byte inline_memory_[320];
 };

@@ -68,7 +68,9 @@ TEST_P(scopes, children_may_be_of_any_size_and_alignment) {
     for (int i = 0; i < 50; ++i) {
       std::atomic<int> right{0};
       scope s;
-      s.spawn([&, data = cache_line{}] { right += reinterpret_cast<std::uintptr_t>(&data) % 64 == 0 && data.bytes[63] == 0 ? 1 : 0; });
+      s.spawn([&, data = cache_line{}] {
+        right += reinterpret_cast<std::uintptr_t>(&data) % 64 == 0 && data.bytes[63] == 0 ? 1 : 0;
+      });
       s.spawn([&, data = std::array<char, 5000>{'a'}] { right += data[0] == 'a' && data[4999] == 0 ? 1 : 0; });
       s.spawn([&, data = std::make_unique<int>(3)] { right += *data == 3 ? 1 : 0; });
       s.spawn([&, text = std::string(100, 'x')]() mutable { right += (text += 'y').size() == 101 ? 1 : 0; });
@@ -83,7 +85,10 @@ TEST_P(scopes, children_may_be_of_any_size_and_alignment) {
 TEST_P(scopes, closures_are_gone_after_join_run_or_not) {
   in_runtime([] {
     scope s;
-    for (int i = 0; i < 100; ++i) s.spawn([c = counted{i}] { if (c.value == 30) throw 1; });
+    for (int i = 0; i < 100; ++i)
+      s.spawn([c = counted{i}] {
+        if (c.value == 30) throw 1;
+      });
     EXPECT_THROW(s.join(), int);
     EXPECT_EQ(counted::alive, 0);
     {

@@ -55,7 +55,8 @@ TEST_P(shutting_down, wakes_sleepers_and_waiters) {
     handles.push_back(rt.spawn(count([&] { never.wait(); })));
     handles.push_back(rt.spawn(count([&] { spawn([] { event{}.wait(); }).join(); })));
     handles.push_back(rt.spawn(count([&] { static_cast<void>(spawn([] { event{}.wait(); }).join_for(1h)); })));
-    handles.push_back(rt.spawn(count([&] { fork_join([] { this_fiber::sleep_for(1h); }, [] { this_fiber::sleep_for(1h); }); })));
+    handles.push_back(
+        rt.spawn(count([&] { fork_join([] { this_fiber::sleep_for(1h); }, [] { this_fiber::sleep_for(1h); }); })));
     handles.push_back(rt.spawn(count([&] { parallel_for(0, 10, [](int) { this_fiber::sleep_for(1h); }); })));
     handles.push_back(rt.spawn(count([&] {
       scope s;
@@ -108,7 +109,8 @@ TEST_P(shutting_down, fibers_not_yet_started_do_not_start) {
     }));
   await([&] { return held == GetParam(); });
   std::vector<join_handle<int>> waiting;
-  for (int i = 0; i < 100; ++i) waiting.push_back(rt.spawn([c = counted{1}] { return ADD_FAILURE() << "was started", 1; }));
+  for (int i = 0; i < 100; ++i)
+    waiting.push_back(rt.spawn([c = counted{1}] { return ADD_FAILURE() << "was started", 1; }));
   for (int i = 0; i < 100; ++i) rt.spawn([c = counted{1}] { ADD_FAILURE() << "was started"; }).detach();
   event stopping;
   std::thread stopper{[&] {

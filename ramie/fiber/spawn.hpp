@@ -21,7 +21,8 @@ auto bind_call(F&& f, Args&&... args) {
   if constexpr (sizeof...(Args) == 0) {
     return std::forward<F>(f);
   } else {
-    return [kept = std::tuple<std::decay_t<F>, std::decay_t<Args>...>{std::forward<F>(f), std::forward<Args>(args)...}]() mutable {
+    return [kept = std::tuple<std::decay_t<F>, std::decay_t<Args>...>{std::forward<F>(f),
+                                                                      std::forward<Args>(args)...}]() mutable {
       return std::apply([](auto&&... parts) { return std::invoke(std::move(parts)...); }, std::move(kept));
     };
   }
@@ -49,9 +50,11 @@ auto make_task(F&& f, Args&&... args) {
     }
     return made_task<R>{t};
   } else {
-    static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>, "ramie::spawn: the function cannot be called with these arguments");
+    static_assert(std::invocable<std::decay_t<F>, std::decay_t<Args>...>,
+                  "ramie::spawn: the function cannot be called with these arguments");
     using R = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
-    static_assert(!std::is_reference_v<R>, "ramie::spawn: the function must return a value (wrap a reference in std::ref)");
+    static_assert(!std::is_reference_v<R>,
+                  "ramie::spawn: the function must return a value (wrap a reference in std::ref)");
     if constexpr (sizeof...(Args) == 0) {
       return made_task<R>{fiber_task<R, std::decay_t<F>>::make(std::forward<F>(f))};
     } else {
@@ -75,9 +78,9 @@ auto submit_made(Made made, const fiber_options* options, Submit submit) {
 
 }  // namespace detail
 
-/// Starts a fiber that runs f(args...), or f(token, args...) if f takes a std::stop_token first; arguments are copied or moved, as by
-/// std::thread. Only within a runtime (from one of its fibers); elsewhere use runtime::spawn. Does not suspend.
-/// Throws usage_error on a plain thread and after shutdown began, std::bad_alloc.
+/// Starts a fiber that runs f(args...), or f(token, args...) if f takes a std::stop_token first; arguments are copied
+/// or moved, as by std::thread. Only within a runtime (from one of its fibers); elsewhere use runtime::spawn. Does not
+/// suspend. Throws usage_error on a plain thread and after shutdown began, std::bad_alloc.
 template <class F, class... Args>
   requires(!std::same_as<std::decay_t<F>, fiber_options>)
 auto spawn(F&& f, Args&&... args) {

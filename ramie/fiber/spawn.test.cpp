@@ -65,7 +65,8 @@ TEST_P(spawning, gives_back_a_result_that_is_aligned_to_64_bytes) {
 TEST_P(spawning, keeps_a_closure_aligned_to_64_bytes) {
   in_runtime([] {
     for (int i = 0; i < 20; ++i) {
-      const auto misaligned = spawn([line = cache_line{}] { return reinterpret_cast<std::uintptr_t>(&line) % 64; }).join();
+      const auto misaligned =
+          spawn([line = cache_line{}] { return reinterpret_cast<std::uintptr_t>(&line) % 64; }).join();
       EXPECT_EQ(misaligned, 0u);
     }
   });
@@ -228,7 +229,12 @@ TEST_P(spawning, arguments_are_copied_at_the_call) {
   in_runtime([] {
     std::string text = "before";
     event go;
-    auto handle = spawn([&go](const std::string& s) { go.wait(); return s; }, text);
+    auto handle = spawn(
+        [&go](const std::string& s) {
+          go.wait();
+          return s;
+        },
+        text);
     text = "after";
     go.set();
     EXPECT_EQ(handle.join(), "before");
@@ -258,14 +264,16 @@ TEST_P(spawning, an_lvalue_is_copied_once_and_an_rvalue_never) {
 TEST_P(spawning, a_stop_token_is_the_first_argument_if_the_function_takes_one) {
   in_runtime([] {
     EXPECT_TRUE(spawn([](std::stop_token token) { return token.stop_possible() && !token.stop_requested(); }).join());
-    EXPECT_EQ(spawn([](const std::stop_token& token, int a, std::unique_ptr<int> b) { return token.stop_possible() ? a + *b : 0; }, 1,
-                    std::make_unique<int>(2))
+    EXPECT_EQ(spawn([](const std::stop_token& token, int a,
+                       std::unique_ptr<int> b) { return token.stop_possible() ? a + *b : 0; },
+                    1, std::make_unique<int>(2))
                   .join(),
               3);
     EXPECT_TRUE(spawn(fiber_options{.name = "x"}, [](std::stop_token token) { return token.stop_possible(); }).join());
     // With a stop_token of the caller's own, too.
     std::stop_source own;
-    EXPECT_TRUE(spawn([](std::stop_token mine, std::stop_token yours) { return mine != yours; }, own.get_token()).join());
+    EXPECT_TRUE(
+        spawn([](std::stop_token mine, std::stop_token yours) { return mine != yours; }, own.get_token()).join());
   });
 }
 
@@ -317,7 +325,8 @@ TEST_P(spawning, a_fiber_has_the_stack_it_asked_for) {
   in_runtime([] {
     std::vector<join_handle<std::size_t>> handles;
     for (const std::size_t size : {std::size_t{16} << 20, std::size_t{4} << 20, std::size_t{1} << 20})
-      handles.push_back(spawn(fiber_options{.name = "deep", .stack_size = size}, [size] { return use_stack(size / (sanitized ? 8 : 2)); }));
+      handles.push_back(spawn(fiber_options{.name = "deep", .stack_size = size},
+                              [size] { return use_stack(size / (sanitized ? 8 : 2)); }));
     for (auto& h : handles) EXPECT_GT(h.join(), 0u);
     // The smallest there is, many at once, and suspended: each its own.
     event go;
@@ -387,7 +396,11 @@ TEST_P(spawning, all_of_many_run_once) {
 TEST_P(spawning, from_plain_threads_and_back) {
   runtime rt{options()};
   EXPECT_EQ(rt.spawn([] { return 1; }).join(), 1);
-  EXPECT_EQ(rt.spawn(fiber_options{.name = "n"}, [](int n) { return std::string{this_fiber::name()} + std::to_string(n); }, 2).join(), "n2");
+  EXPECT_EQ(
+      rt.spawn(
+            fiber_options{.name = "n"}, [](int n) { return std::string{this_fiber::name()} + std::to_string(n); }, 2)
+          .join(),
+      "n2");
   EXPECT_EQ(rt.run([](int a, int b) { return a + b; }, 1, 2), 3);
   EXPECT_THROW(rt.run([] { throw std::logic_error{"x"}; }), std::logic_error);
   EXPECT_TRUE(rt.run([](std::stop_token token) { return token.stop_possible(); }));

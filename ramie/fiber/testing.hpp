@@ -34,7 +34,8 @@ constexpr int scaled(int n) {
   return n / divisor > 1 ? n / divisor : 1;
 }
 
-/// Happens once; fibers and plain threads wait for it, parked. The floor above has a better one, which tests here cannot use.
+/// Happens once; fibers and plain threads wait for it, parked. The floor above has a better one, which tests here
+/// cannot use.
 class event {
  public:
   void set() {

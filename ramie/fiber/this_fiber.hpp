@@ -15,11 +15,11 @@ namespace ramie::this_fiber {
 RAMIE_ALWAYS_INLINE void yield() noexcept {
   if (detail::fork_deque* w = detail::current_forks(); w != nullptr) [[likely]]
     detail::yield_here(w);
-  else
-    std::this_thread::yield();
+  else std::this_thread::yield();
 }
 
-/// Suspends (a plain thread: blocks) until the deadline. Throws `cancelled` if the fiber is asked to stop, std::bad_alloc.
+/// Suspends (a plain thread: blocks) until the deadline. Throws `cancelled` if the fiber is asked to stop,
+/// std::bad_alloc.
 void sleep_until(std::chrono::steady_clock::time_point deadline);
 
 template <class Clock, class Duration>

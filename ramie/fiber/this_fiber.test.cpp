@@ -84,7 +84,8 @@ bool wake_in_order(int n, std::chrono::microseconds spacing) {
 TEST(this_fiber_order, sleepers_wake_in_the_order_of_their_deadlines) {
   runtime rt{{.workers = 1, .spare_workers = 0}};
   rt.run([] {
-    // Timers that a slow machine is late with are fired by two threads, and close ones may change places. Far ones do not.
+    // Timers that a slow machine is late with are fired by two threads, and close ones may change places. Far ones do
+    // not.
     for (auto spacing = 20us; spacing < 200ms; spacing *= 4)
       if (wake_in_order(50, spacing)) return;
     ADD_FAILURE() << "never in order";

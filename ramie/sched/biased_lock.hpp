@@ -1,5 +1,5 @@
-// Mutual exclusion that is nearly free for one thread, the owner, and dear for all others (a Dekker pair with asymmetric
-// fences, as in biased or "quick" locks: D. Dice, M. Moir, W. Scherer, "Quickly reacquirable locks", 2003).
+// Mutual exclusion that is nearly free for one thread, the owner, and dear for all others (a Dekker pair with
+// asymmetric fences, as in biased or "quick" locks: D. Dice, M. Moir, W. Scherer, "Quickly reacquirable locks", 2003).
 //
 //  Owner                                    Thief
 //  O1 inside = 1                            T1 take `others` (one thief at a time)
@@ -11,8 +11,8 @@
 //     section, release `others`
 //
 // O1/O3 and T2/T4 cannot both miss each other (fence.hpp). If the owner passed O3, the thief sees inside == 1 and waits
-// for O5, whose release its acquire reads. If the thief passed T3 first, the owner sees revoked == 1 and queues on `others`.
-// The thief gives up at T4 because the owner may be preempted between O1 and O5.
+// for O5, whose release its acquire reads. If the thief passed T3 first, the owner sees revoked == 1 and queues on
+// `others`. The thief gives up at T4 because the owner may be preempted between O1 and O5.
 #pragma once
 
 #include <ramie/sched/spin_lock.hpp>
@@ -44,7 +44,8 @@ class biased_lock {
     return section();
   }
 
-  /// Runs `section` with the owner kept out. False, and nothing was run, if another thief is at it or the owner stays inside. Any other thread.
+  /// Runs `section` with the owner kept out. False, and nothing was run, if another thief is at it or the owner stays
+  /// inside. Any other thread.
   template <class Section>
   bool try_as_thief(Section&& section) noexcept {
     if (!others_.try_lock()) return false;

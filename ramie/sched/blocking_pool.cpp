@@ -48,7 +48,8 @@ void blocking_pool::thread_main() noexcept {
   for (;;) {
     if (first_ == nullptr && !ending_) {
       ++idle_;
-      const bool call_came = change_.wait_for(guard, std::chrono::seconds{10}, [this] { return first_ != nullptr || ending_; });
+      const bool call_came =
+          change_.wait_for(guard, std::chrono::seconds{10}, [this] { return first_ != nullptr || ending_; });
       --idle_;
       if (!call_came) break;
     }

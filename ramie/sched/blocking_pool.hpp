@@ -15,7 +15,8 @@ struct blocking_call {
   blocking_call* next = nullptr;
 };
 
-/// Starts threads as calls come in, up to a limit; further calls queue, first in first out. A thread that finds no call for ten seconds ends.
+/// Starts threads as calls come in, up to a limit; further calls queue, first in first out. A thread that finds no call
+/// for ten seconds ends.
 class blocking_pool {
  public:
   blocking_pool(std::size_t threads_most, std::string name) : threads_most_{threads_most}, name_{std::move(name)} {}
@@ -23,7 +24,8 @@ class blocking_pool {
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
 
-  /// Throws resource_error if there is no thread at all and none can be started; the call was then not taken. Any thread.
+  /// Throws resource_error if there is no thread at all and none can be started; the call was then not taken. Any
+  /// thread.
   void submit(blocking_call& call);
 
  private:

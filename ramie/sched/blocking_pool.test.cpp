@@ -169,7 +169,9 @@ int refuse_threads(bool after_one) {
     } catch (const resource_error& e) {
       const std::string what = e.what();
       if (after_one) ::_exit(11);
-      if (e.code() != EAGAIN || what.find("RLIMIT_NPROC") == std::string::npos || what.find("blocking") == std::string::npos) ::_exit(12);
+      if (e.code() != EAGAIN || what.find("RLIMIT_NPROC") == std::string::npos ||
+          what.find("blocking") == std::string::npos)
+        ::_exit(12);
       ::_exit(0);
     }
     if (!after_one) ::_exit(13);

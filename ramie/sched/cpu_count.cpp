@@ -88,7 +88,8 @@ int usable_cpus(const std::string& root) {
   }
   if (cpus == 0) cpus = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   const double quota = cgroup_cpu_quota(root);
-  if (quota > 0 && std::ceil(quota) < cpus) cpus = static_cast<int>(std::ceil(quota));  // compared as doubles: a quota may exceed any int
+  if (quota > 0 && std::ceil(quota) < cpus)
+    cpus = static_cast<int>(std::ceil(quota));  // compared as doubles: a quota may exceed any int
   return std::max(1, cpus);
 }
 

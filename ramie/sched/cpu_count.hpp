@@ -5,8 +5,9 @@
 
 namespace ramie::detail {
 
-/// CPUs that this process may use: its affinity mask, further bounded by the quota of its control group (v2 cpu.max or v1
-/// cpu.cfs_quota_us, of the group and all above it), rounded up; at least 1. `root` stands before all paths: for tests.
+/// CPUs that this process may use: its affinity mask, further bounded by the quota of its control group (v2 cpu.max or
+/// v1 cpu.cfs_quota_us, of the group and all above it), rounded up; at least 1. `root` stands before all paths: for
+/// tests.
 int usable_cpus(const std::string& root = "");
 
 /// The control group's quota in CPUs, or 0 if there is none.

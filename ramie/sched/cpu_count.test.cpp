@@ -116,14 +116,15 @@ TEST_F(cpu_counts, version_1_minus_one_is_no_quota) {
 }
 
 TEST_F(cpu_counts, garbage_is_no_quota) {
-  for (const char* text : {"", "\n", "max", "100000", "abc 100000", "100000 abc", "100000 0", "100000 -5", "-1 100000", "0 100000", "nan 100000",
-                           "12x 100000", "max max", "100000 nan", "\x01\xff\n"}) {
+  for (const char* text : {"", "\n", "max", "100000", "abc 100000", "100000 abc", "100000 0", "100000 -5", "-1 100000",
+                           "0 100000", "nan 100000", "12x 100000", "max max", "100000 nan", "\x01\xff\n"}) {
     write("/proc/self/cgroup", "0::/app\n");
     write("/sys/fs/cgroup/app/cpu.max", text);
     EXPECT_EQ(quota(), 0) << '"' << text << '"';
     EXPECT_GE(usable_cpus(root), 1);
   }
-  for (const char* text : {"", "\n", ":", "::", "0:", "0::", "no colons at all", "0::app", ":::::::", "3:cpu", "3:,,cpu,:", "\x01\xff\n"}) {
+  for (const char* text : {"", "\n", ":", "::", "0:", "0::", "no colons at all", "0::app", ":::::::", "3:cpu",
+                           "3:,,cpu,:", "\x01\xff\n"}) {
     write("/proc/self/cgroup", text);
     EXPECT_EQ(quota(), 0) << '"' << text << '"';
   }

@@ -1,8 +1,9 @@
 // The worker that runs the calling code, or null on a plain thread.
 //
-// A fiber may go on on another thread after any suspension, so the compiler must never keep the address of a thread-local
-// across one, which it would do with a plain `thread_local` access. Hence the accessor is one volatile piece of assembly that
-// reads the variable afresh each time; its two instructions become one move after linking into an executable.
+// A fiber may go on on another thread after any suspension, so the compiler must never keep the address of a
+// thread-local across one, which it would do with a plain `thread_local` access. Hence the accessor is one volatile
+// piece of assembly that reads the variable afresh each time; its two instructions become one move after linking into
+// an executable.
 #pragma once
 
 #include <ramie/base/config.hpp>

@@ -52,7 +52,8 @@ const char* set_variable(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "shared_queue", "round_robin", "dedicated"};
+constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "shared_queue", "round_robin",
+                                           "dedicated"};
 
 }  // namespace
 
@@ -68,7 +69,8 @@ runtime_options resolve(runtime_options o) {
     o.workers = std::min(usable_cpus(), workers_most);
   }
 
-  const std::string stack_range = "from " + std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes";
+  const std::string stack_range =
+      "from " + std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes";
   if (o.stack_size == 0) {
     o.stack_size = stack_size_default;
     if (const char* text = set_variable("RAMIE_STACK_SIZE")) {
@@ -97,7 +99,8 @@ runtime_options resolve(runtime_options o) {
   if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
     refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
   if (o.placement != placement::work_stealing)
-    refuse("runtime_options::placement", placement_names[static_cast<int>(o.placement)], "work_stealing: the other policies are not there yet");
+    refuse("runtime_options::placement", placement_names[static_cast<int>(o.placement)],
+           "work_stealing: the other policies are not there yet");
 
   check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);
   check_range("runtime_options::blocking_threads", o.blocking_threads, 1, blocking_threads_most);

@@ -5,8 +5,8 @@
 
 namespace ramie::detail {
 
-/// Fills in what is left open: from RAMIE_WORKERS, RAMIE_PLACEMENT, RAMIE_STACK_SIZE (bytes, or with suffix K or M), else
-/// from the machine. Throws invalid_argument, naming option or variable, value and range.
+/// Fills in what is left open: from RAMIE_WORKERS, RAMIE_PLACEMENT, RAMIE_STACK_SIZE (bytes, or with suffix K or M),
+/// else from the machine. Throws invalid_argument, naming option or variable, value and range.
 runtime_options resolve(runtime_options options);
 
 }  // namespace ramie::detail

@@ -34,7 +34,8 @@ class environment : public ::testing::Test {
       static_cast<void>(resolve(o));
       ADD_FAILURE() << "taken, though it should be refused because of " << parts.front();
     } catch (const invalid_argument& e) {
-      for (const std::string& part : parts) EXPECT_NE(std::string{e.what()}.find(part), std::string::npos) << part << " is not in: " << e.what();
+      for (const std::string& part : parts)
+        EXPECT_NE(std::string{e.what()}.find(part), std::string::npos) << part << " is not in: " << e.what();
     }
   }
 };
@@ -74,14 +75,16 @@ TEST_F(environment, workers_out_of_range) {
     o.workers = n;
     expect_refusal(o, {"runtime_options::workers", " " + std::to_string(n) + ";", "from 1 to 1024"});
   }
-  for (const char* text : {"0", "-1", "1025", "abc", "4x", " 4", "4 ", "+4", "1e3", "4.5", "0x10", "4K", "99999999999999999999", "-99999999999999999999"}) {
+  for (const char* text : {"0", "-1", "1025", "abc", "4x", " 4", "4 ", "+4", "1e3", "4.5", "0x10", "4K",
+                           "99999999999999999999", "-99999999999999999999"}) {
     set("RAMIE_WORKERS", text);
     expect_refusal({}, {"RAMIE_WORKERS", text, "from 1 to 1024"});
   }
 }
 
 TEST_F(environment, stack_size) {
-  const std::pair<const char*, std::size_t> sizes[] = {{"16384", 16384}, {"16K", 16384}, {"64k", 65536}, {"1M", 1 << 20}, {"1m", 1 << 20}, {"1024M", 1 << 30},
+  const std::pair<const char*, std::size_t> sizes[] = {{"16384", 16384},   {"16K", 16384},         {"64k", 65536},
+                                                       {"1M", 1 << 20},    {"1m", 1 << 20},        {"1024M", 1 << 30},
                                                        {"100000", 100000}, {"1073741824", 1 << 30}};
   for (const auto& [text, size] : sizes) {
     set("RAMIE_STACK_SIZE", text);
@@ -93,13 +96,15 @@ TEST_F(environment, stack_size) {
 }
 
 TEST_F(environment, stack_size_out_of_range) {
-  const std::string range = "from " + std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes";
+  const std::string range =
+      "from " + std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes";
   for (const std::size_t n : {std::size_t{1}, stack_size_min - 1, stack_size_max + 1, ~std::size_t{0}}) {
     runtime_options o;
     o.stack_size = n;
     expect_refusal(o, {"runtime_options::stack_size", " " + std::to_string(n) + ";", range});
   }
-  for (const char* text : {"0", "1", "15K", "16383", "1025M", "-16K", "16KB", "16 K", "K", "abc", "1G", "99999999999999999999", "9223372036854775807K", "9007199254740993M"}) {
+  for (const char* text : {"0", "1", "15K", "16383", "1025M", "-16K", "16KB", "16 K", "K", "abc", "1G",
+                           "99999999999999999999", "9223372036854775807K", "9007199254740993M"}) {
     set("RAMIE_STACK_SIZE", text);
     const std::string shown = std::string{text} == "15K" ? "15360" : std::string{text} == "1025M" ? "1074790400" : text;
     expect_refusal({}, {"RAMIE_STACK_SIZE", shown, range});

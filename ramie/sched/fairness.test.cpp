@@ -35,12 +35,13 @@ std::uint64_t dispatches() { return current_worker()->dispatches.value(); }
 
 runtime_options lone_worker() {
   runtime_options o = testing::with_workers(1);
-  o.spare_workers = 0;                // nobody helps
+  o.spare_workers = 0;                    // nobody helps
   o.stall_after = std::chrono::hours{1};  // the kernel may take the worker's CPU away at any time
   return o;
 }
 
-/// Where fibers of one worker wait until all of them are there. They park, so that those not yet started have their turn.
+/// Where fibers of one worker wait until all of them are there. They park, so that those not yet started have their
+/// turn.
 class starting_line {
  public:
   explicit starting_line(std::size_t fibers) noexcept : fibers_{fibers} {}
@@ -66,8 +67,8 @@ class fairness : public ::testing::Test {
   void TearDown() override { runtime.stop(); }
 };
 
-/// The most dispatches that one of `fibers` fibers waited for its turn, each with `rounds` turns. One of them sleeps on the worker for
-/// `stall` in its tenth.
+/// The most dispatches that one of `fibers` fibers waited for its turn, each with `rounds` turns. One of them sleeps on
+/// the worker for `stall` in its tenth.
 std::uint64_t longest_wait(scheduler& runtime, std::uint64_t fibers, int rounds, std::chrono::nanoseconds stall) {
   std::uint64_t longest = 0;
   run_on(runtime, [&] {
@@ -101,8 +102,8 @@ TEST_F(fairness, ready_fibers_take_turns) {
 }
 
 TEST(fairness_after_a_stall, ready_fibers_take_turns) {
-  // The monitor may do as it likes with the queues of a stalled worker; what it takes away must not lose its turn for long. There is
-  // nobody who could run it sooner.
+  // The monitor may do as it likes with the queues of a stalled worker; what it takes away must not lose its turn for
+  // long. There is nobody who could run it sooner.
   runtime_options o = lone_worker();
   o.stall_after = std::chrono::milliseconds{1};
   scheduler runtime{o};
@@ -170,7 +171,8 @@ TEST_F(fairness, the_oldest_task_runs_under_a_flood_of_new_ones) {
       ended.await();
     });
     ASSERT_EQ(ran_at.size(), waiting);
-    for (std::uint64_t k = 0; k < waiting; ++k) ASSERT_LE(ran_at[k] - begin, (k + 2) * oldest) << "task " << k << ", round " << round;
+    for (std::uint64_t k = 0; k < waiting; ++k)
+      ASSERT_LE(ran_at[k] - begin, (k + 2) * oldest) << "task " << k << ", round " << round;
   }
 }
 
@@ -234,7 +236,8 @@ TEST_F(fairness, injected_tasks_run_under_a_flood_of_ready_fibers_and_new_tasks)
         ended.await();
       });
       ASSERT_EQ(waited.size(), injected);
-      for (std::size_t k = 0; k < injected; ++k) ASSERT_LE(waited[k], 2 * (k + 2) * tick) << "task " << k << ", round " << round;
+      for (std::size_t k = 0; k < injected; ++k)
+        ASSERT_LE(waited[k], 2 * (k + 2) * tick) << "task " << k << ", round " << round;
     }
 }
 
@@ -259,10 +262,12 @@ TEST_F(fairness, injected_stacks_and_tasks_take_turns) {
     start(runtime, [&] {
       for (int i = 0; i < 100; ++i) yield_always();
       std::uint64_t begin = 0;
-      std::thread{[&] { start(runtime, [&] {
-                          waited = dispatches() - begin;
-                          over.store(true);
-                        }); }}.join();
+      std::thread{[&] {
+        start(runtime, [&] {
+          waited = dispatches() - begin;
+          over.store(true);
+        });
+      }}.join();
       begin = dispatches();
       while (!over.load()) yield_always();
       ended.down();

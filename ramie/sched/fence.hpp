@@ -1,9 +1,9 @@
 // Asymmetric fences: the side that runs often pays a compiler barrier, the side that runs seldom calls membarrier(2).
 //
-// membarrier(PRIVATE_EXPEDITED) makes every running thread of the process execute a full fence, and a thread that is not
-// running has executed one when it was switched out. So "store A; light_fence; load B" on one side and
-// "store B; heavy_fence; load A" on the other cannot both miss the other's store. Where the kernel has no membarrier,
-// or RAMIE_MEMBARRIER=0 is set, both are full fences; which it is, is decided once, before the first worker starts.
+// membarrier(PRIVATE_EXPEDITED) makes every running thread of the process execute a full fence, and a thread that is
+// not running has executed one when it was switched out. So "store A; light_fence; load B" on one side and "store B;
+// heavy_fence; load A" on the other cannot both miss the other's store. Where the kernel has no membarrier, or
+// RAMIE_MEMBARRIER=0 is set, both are full fences; which it is, is decided once, before the first worker starts.
 #pragma once
 
 #include <ramie/base/config.hpp>

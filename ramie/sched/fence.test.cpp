@@ -1,5 +1,5 @@
-// Asymmetric fences, by the litmus test that they are for: each side stores its own word, fences, and loads the other's.
-// Without fences both may find the other's word still unset; with them, never.
+// Asymmetric fences, by the litmus test that they are for: each side stores its own word, fences, and loads the
+// other's. Without fences both may find the other's word still unset; with them, never.
 #include <ramie/sched/fence.hpp>
 
 #include <ramie/sched/testing.hpp>
@@ -74,7 +74,8 @@ int both_missed(int rounds, Left left_fence, Right right_fence) {
 }
 
 TEST(fences, without_any_both_sides_miss_each_other) {
-  // Says that the test can fail. If it never happens on this machine, the others prove nothing: that is printed, not an error.
+  // Says that the test can fail. If it never happens on this machine, the others prove nothing: that is printed, not an
+  // error.
   const int missed = both_missed(scaled(1'000'000), [] { compiler_fence(); }, [] { compiler_fence(); });
   std::printf("without fences: both missed in %d of %d rounds\n", missed, scaled(1'000'000));
 }

@@ -119,7 +119,8 @@ void wait_for_thief(fork_frame& f) noexcept {
   std::uint64_t seen = f.state.load_acquire();
   if (seen == fork_frame::done) return;
   wait pause{wait::kind::uninterruptible};
-  if (f.shared_state().compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+  if (f.shared_state().compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel,
+                                               std::memory_order_acquire)) {
     pause.suspend();
     // The thief has written `done` before it woke us; nobody else claims an uninterruptible wait.
   } else {

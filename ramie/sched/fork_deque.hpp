@@ -1,5 +1,6 @@
-// Fork jobs of the fiber that a worker runs, oldest first. Only the running fiber pushes and takes back; other workers steal
-// the oldest. The owner's side is in this header because it is inlined into the user's recursion: about ten instructions.
+// Fork jobs of the fiber that a worker runs, oldest first. Only the running fiber pushes and takes back; other workers
+// steal the oldest. The owner's side is in this header because it is inlined into the user's recursion: about ten
+// instructions.
 //
 // The protocol is THE of Cilk-5 (M. Frigo, C. Leiserson, K. Randall, PLDI 1998) with an asymmetric fence:
 //
@@ -14,17 +15,17 @@
 //  J3 top <= b? then the frame is the owner's
 //     again, else take `thieves` and look again
 //
-// J1..J3 against T3..T5 is Dekker's pattern: owner and thief cannot both take frame b. In doubt both lose their way into
-// the lock, where top and bottom stand still. `top` may be one too high for a moment (T3 to T5): that only sends the owner
-// into the lock. The join knows the slot it pushed at, so J1 needs no load of `bottom`: a chain of store-to-load
-// forwards through it was the largest cost of the prototype.
+// J1..J3 against T3..T5 is Dekker's pattern: owner and thief cannot both take frame b. In doubt both lose their way
+// into the lock, where top and bottom stand still. `top` may be one too high for a moment (T3 to T5): that only sends
+// the owner into the lock. The join knows the slot it pushed at, so J1 needs no load of `bottom`: a chain of
+// store-to-load forwards through it was the largest cost of the prototype.
 //
 // A frame knows its deque. When its fiber parks, all of its frames are *promoted* (fork.cpp): their deque becomes
 // `dead_forks`, whose top is above everything, so J3 fails and the join finds out the rest. Thus a fiber that goes on
 // on another worker never touches the deque it left.
 //
-// `attention` is how workers that go to sleep learn of new jobs: they set `limit` of the others to null, so F3 fails and the
-// owner wakes one of them. The same comparison catches a full deque.
+// `attention` is how workers that go to sleep learn of new jobs: they set `limit` of the others to null, so F3 fails
+// and the owner wakes one of them. The same comparison catches a full deque.
 #pragma once
 
 #include <ramie/base/word.hpp>
@@ -40,9 +41,9 @@ struct fork_deque;
 struct promoted_job;
 struct stack;
 
-/// A fork job, on the stack of the fiber that forked it. `state` holds the function to run until somebody other than the
-/// owner has run it (`done`) or the owner waits for that (a waiter reference). A thief reads the function before the owner can find
-/// out about the theft: inside `thieves`.
+/// A fork job, on the stack of the fiber that forked it. `state` holds the function to run until somebody other than
+/// the owner has run it (`done`) or the owner waits for that (a waiter reference). A thief reads the function before
+/// the owner can find out about the theft: inside `thieves`.
 struct fork_frame {
   using function = void (*)(fork_frame&) noexcept;
   static constexpr std::uint64_t done = 1;
@@ -52,19 +53,21 @@ struct fork_frame {
   promoted_job* promoted;  // set with deque == dead_forks; null there: was stolen before
 
   /// For those who wait and those who wake.
-  [[nodiscard]] std::atomic_ref<std::uint64_t> shared_state() noexcept { return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(&state)}; }
+  [[nodiscard]] std::atomic_ref<std::uint64_t> shared_state() noexcept {
+    return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(&state)};
+  }
 };
 
 using fork_slot = word<fork_frame*>;
 
 struct fork_deque {
-  word<fork_slot*> bottom{nullptr};          // next free slot
-  word<fork_slot*> top{nullptr};             // oldest job not stolen
-  word<fork_slot*> limit{nullptr};           // bottom may not pass it; null: attention
+  word<fork_slot*> bottom{nullptr};  // next free slot
+  word<fork_slot*> top{nullptr};     // oldest job not stolen
+  word<fork_slot*> limit{nullptr};   // bottom may not pass it; null: attention
   fork_slot* base = nullptr;
   fork_slot* end = nullptr;
-  stack* running = nullptr;                  // the stack the worker runs on; null: its thread's own
-  std::uint64_t session = 0;                 // changes at every switch; unique in the process (scope.hpp)
+  stack* running = nullptr;   // the stack the worker runs on; null: its thread's own
+  std::uint64_t session = 0;  // changes at every switch; unique in the process (scope.hpp)
   spin_lock thieves;
 };
 
@@ -78,8 +81,8 @@ void init_fork_marks() noexcept;
 /// F3 found the attention mark or a full deque: wakes a sleeper, makes room. Owner.
 void fork_attention(fork_deque& d) noexcept;
 
-/// J3 failed, or full fences are needed. True: the frame is the caller's to run. False: it is being run elsewhere, or was;
-/// then wait_for_thief. Owner; does not suspend.
+/// J3 failed, or full fences are needed. True: the frame is the caller's to run. False: it is being run elsewhere, or
+/// was; then wait_for_thief. Owner; does not suspend.
 bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept;
 
 /// Suspends until the thief has run the frame. Uninterruptible.

@@ -49,7 +49,8 @@ class fork_jobs : public ::testing::TestWithParam<int> {
   scheduler runtime{testing::with_workers(GetParam())};
   void TearDown() override { runtime.stop(); }
 };
-INSTANTIATE_TEST_SUITE_P(workers, fork_jobs, ::testing::Values(1, 2, 3, 8), [](const auto& p) { return std::to_string(p.param); });
+INSTANTIATE_TEST_SUITE_P(workers, fork_jobs, ::testing::Values(1, 2, 3, 8),
+                         [](const auto& p) { return std::to_string(p.param); });
 
 /// A heap-ordered binary tree: node n has 2n+1 and 2n+2.
 void visit(tally& t, std::size_t node, std::size_t nodes) {
@@ -209,7 +210,8 @@ TEST_P(fork_jobs, deeper_than_the_deque_are_promoted) {
   run_on(runtime, [&] {
     for (std::size_t i = 0; i < n; ++i) {
       jobs[i].runs = &runs;
-      slots[i] = fork_push(*current_forks(), jobs[i], [](fork_frame& f) noexcept { static_cast<offered&>(f).runs->fetch_add(1); });
+      slots[i] = fork_push(*current_forks(), jobs[i],
+                           [](fork_frame& f) noexcept { static_cast<offered&>(f).runs->fetch_add(1); });
     }
     for (std::size_t i = n; i-- > 0;) {
       if (fork_take_back(jobs[i], slots[i])) runs.fetch_add(1);

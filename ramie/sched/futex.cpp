@@ -13,7 +13,8 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, 
     timeout.tv_sec = timeout_ns / 1'000'000'000;
     timeout.tv_nsec = timeout_ns % 1'000'000'000;
   }
-  static_cast<void>(::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &timeout : nullptr, nullptr, 0));
+  static_cast<void>(
+      ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &timeout : nullptr, nullptr, 0));
 }
 
 void futex_wake(const std::atomic<std::uint32_t>& word, int how_many) noexcept {

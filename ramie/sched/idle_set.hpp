@@ -1,5 +1,5 @@
-// Which workers sleep, and who is to be woken. At most half of the workers search for work at a time; a wake-up goes out
-// only when nobody searches, and a worker that found work while searching hands the search on.
+// Which workers sleep, and who is to be woken. At most half of the workers search for work at a time; a wake-up goes
+// out only when nobody searches, and a worker that found work while searching hands the search on.
 //
 //  Publisher                                 Sleeper
 //  I1 puts work into a queue                 S1 enters the set, raises `hint` (and takes away the others' fork limit)
@@ -32,7 +32,8 @@ class idle_set {
   void enter(worker& w) noexcept;
   /// Takes itself out again, as a searcher. False: a waker did so before, and the token is set or will be.
   bool leave(worker& w) noexcept;
-  /// Wakes the worker that fell asleep last, as a searcher, unless one searches already or `even_if_searched`. False if nobody was woken.
+  /// Wakes the worker that fell asleep last, as a searcher, unless one searches already or `even_if_searched`. False if
+  /// nobody was woken.
   bool wake_one(bool even_if_searched = false) noexcept;
   /// Wakes all: the runtime shuts down.
   void wake_all() noexcept;

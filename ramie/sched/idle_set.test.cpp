@@ -98,11 +98,12 @@ class wake_ups : public ::testing::TestWithParam<int> {
   scheduler runtime{testing::with_workers(GetParam())};
   void TearDown() override { runtime.stop(); }
 };
-INSTANTIATE_TEST_SUITE_P(workers, wake_ups, ::testing::Values(1, 2, 4), [](const auto& p) { return std::to_string(p.param); });
+INSTANTIATE_TEST_SUITE_P(workers, wake_ups, ::testing::Values(1, 2, 4),
+                         [](const auto& p) { return std::to_string(p.param); });
 
 TEST_P(wake_ups, of_injected_tasks_are_not_lost) {
-  // One task at a time, from outside, to workers that are just falling asleep, asleep, or awake. A lost wake-up hangs here.
-  // The pauses sweep over the time that a worker takes to fall asleep.
+  // One task at a time, from outside, to workers that are just falling asleep, asleep, or awake. A lost wake-up hangs
+  // here. The pauses sweep over the time that a worker takes to fall asleep.
   for (int i = 0; i < scaled(20'000); ++i) {
     std::atomic<bool> ran{false};
     testing::start(runtime, [&] { ran.store(true, std::memory_order_release); });

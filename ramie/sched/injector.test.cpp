@@ -1,4 +1,5 @@
-// The injection queue: first in first out within a kind, refused stacks stay where they are, nothing lost among many threads.
+// The injection queue: first in first out within a kind, refused stacks stay where they are, nothing lost among many
+// threads.
 #include <ramie/sched/injector.hpp>
 
 #include <ramie/sched/testing.hpp>
@@ -67,7 +68,8 @@ TEST(injectors, leave_refused_stacks_in_place) {
 
 TEST(injectors, lose_and_double_nothing) {
   injector queue;
-  const auto n = static_cast<std::size_t>(scaled(20'000));  // refused stacks are passed over one by one, so not too many
+  const auto n =
+      static_cast<std::size_t>(scaled(20'000));  // refused stacks are passed over one by one, so not too many
   const auto tasks = std::make_unique<task[]>(n);
   const auto stacks = std::unique_ptr<stack[]>(new stack[n]{});
   const auto seen = std::make_unique<std::atomic<std::uint8_t>[]>(2 * n);
@@ -90,7 +92,8 @@ TEST(injectors, lose_and_double_nothing) {
           ::sched_yield();
           continue;
         }
-        const std::size_t number = item.start != nullptr ? static_cast<std::size_t>(item.start - tasks.get()) : n + item.resume->index;
+        const std::size_t number =
+            item.start != nullptr ? static_cast<std::size_t>(item.start - tasks.get()) : n + item.resume->index;
         seen[number].fetch_add(1, std::memory_order_relaxed);
         left.fetch_sub(1, std::memory_order_relaxed);
       }

@@ -1,4 +1,5 @@
-// The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody does, whether
+// The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody
+// does, whether
 //  M1 work lies in a queue that does not move while others sleep: it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
 //  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation) with work in its queues, while others are busy: it moves that
@@ -84,12 +85,13 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   }
   if (stalled != 0 && stalled != on_duty)
     for (std::size_t i = 0; i < n; ++i)
-      if (watches_[i].since_ns != 0 && now - watches_[i].since_ns >= stall_ns && at(i).on_duty.load(std::memory_order_acquire) &&
-          !at(i).idle.load(std::memory_order_acquire))
+      if (watches_[i].since_ns != 0 && now - watches_[i].since_ns >= stall_ns &&
+          at(i).on_duty.load(std::memory_order_acquire) && !at(i).idle.load(std::memory_order_acquire))
         rescue(at(i));
   if (somebody_sleeps) {
     if (stuck_queue) idle.wake_one();
-  } else if (busy && stalled == on_duty && work_waits && stalled < regular_ + static_cast<std::uint32_t>(options_.spare_workers)) {
+  } else if (busy && stalled == on_duty && work_waits &&
+             stalled < regular_ + static_cast<std::uint32_t>(options_.spare_workers)) {
     spares_wanted_.store(stalled, std::memory_order_release);
     call_spare();
     return busy;

@@ -71,8 +71,8 @@ TEST(monitors, call_a_spare_when_all_workers_are_stalled) {
         ended.down();
       });
     hold_until([&] { return holding.load() == workers; });
-    // Only one more worker can run this. Which of them are spares is a matter of who came first: a worker that the kernel keeps from
-    // its first dispatch counts as stalled too.
+    // Only one more worker can run this. Which of them are spares is a matter of who came first: a worker that the
+    // kernel keeps from its first dispatch counts as stalled too.
     start(runtime, [&] { released.store(true); });
     ended.await();
     const std::size_t spares = runtime.worker_count() - static_cast<std::size_t>(workers);
@@ -128,8 +128,8 @@ TEST(monitors, call_a_retired_spare_again) {
 }
 
 TEST(monitors, DISABLED_retire_the_spares_of_an_idle_runtime) {
-  // As above, but nothing more to do for anybody. Never ends as long as a spare that fell asleep before it was dispensable is not
-  // told so.
+  // As above, but nothing more to do for anybody. Never ends as long as a spare that fell asleep before it was
+  // dispensable is not told so.
   scheduler runtime{options(1, 4)};
   std::atomic<bool> released{false};
   std::atomic<bool> holding{false};
@@ -259,7 +259,8 @@ TEST(monitors, let_others_have_what_a_stalled_worker_queued) {
 }
 
 TEST(monitors, spend_nothing_on_an_idle_runtime) {
-  // CPU time, not the wall clock, and counted in looks of the monitor: a monitor that never slept would take some fifty.
+  // CPU time, not the wall clock, and counted in looks of the monitor: a monitor that never slept would take some
+  // fifty.
   scheduler runtime{options(2, 4)};
   run_on(runtime, [] {});
   std::this_thread::sleep_for(300ms);

@@ -25,8 +25,8 @@ struct runtime_options {
   int workers = 0;
   /// RAMIE_PLACEMENT overrides the default, not a value given here other than the default.
   ramie::placement placement = placement::work_stealing;
-  /// Bytes of address space for a fiber's stack, 16 KiB to 1 GiB, rounded up to a power of two; only touched pages take memory.
-  /// 0: RAMIE_STACK_SIZE, else 256 KiB.
+  /// Bytes of address space for a fiber's stack, 16 KiB to 1 GiB, rounded up to a power of two; only touched pages take
+  /// memory. 0: RAMIE_STACK_SIZE, else 256 KiB.
   std::size_t stack_size = 0;
   /// Shows in thread names and reports.
   std::string name = "ramie";

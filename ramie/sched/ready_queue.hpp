@@ -1,5 +1,5 @@
-// The ready queue of a worker: stacks that may go on, first in first out. The owner adds at the tail and takes from the head
-// under a biased lock (a handful of plain instructions); thieves take half from the head.
+// The ready queue of a worker: stacks that may go on, first in first out. The owner adds at the tail and takes from the
+// head under a biased lock (a handful of plain instructions); thieves take half from the head.
 //
 // A ring of fixed size, and behind it an intrusive list for what does not fit: a wake-up must never fail for want of
 // memory. Order is kept: once the list is not empty all additions go to it, until the ring has taken it up.
@@ -15,8 +15,8 @@ namespace ramie::detail {
 
 class ready_queue {
  public:
-  static constexpr std::size_t ring_size = 512;     // a guess; larger rings only cost cache
-  static constexpr std::size_t steal_most = 128;    // bounds how long the owner may be kept out
+  static constexpr std::size_t ring_size = 512;   // a guess; larger rings only cost cache
+  static constexpr std::size_t steal_most = 128;  // bounds how long the owner may be kept out
 
   /// Owner. Returns how many are queued now.
   RAMIE_ALWAYS_INLINE std::size_t push(stack* s) noexcept {

@@ -54,7 +54,8 @@ TEST_F(ready_queues, are_first_in_first_out) {
 TEST_F(ready_queues, keep_order_past_the_ring) {
   constexpr std::size_t n = 5 * ready_queue::ring_size + 3;
   const items all{n};
-  for (std::size_t i = 0; i < n; ++i) EXPECT_GE(queue.push(all[i]), std::min(i + 1, std::size_t{ready_queue::ring_size}));
+  for (std::size_t i = 0; i < n; ++i)
+    EXPECT_GE(queue.push(all[i]), std::min(i + 1, std::size_t{ready_queue::ring_size}));
   EXPECT_GE(queue.size(), ready_queue::ring_size);
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(queue.pop(), all[i]) << i;
   EXPECT_EQ(queue.pop(), nullptr);
@@ -62,7 +63,8 @@ TEST_F(ready_queues, keep_order_past_the_ring) {
 }
 
 TEST_F(ready_queues, keep_order_while_they_go_in_and_out_of_overflow) {
-  // Against the counter that a queue is, when items come in the order of their numbers. Fills hover around the ring's size.
+  // Against the counter that a queue is, when items come in the order of their numbers. Fills hover around the ring's
+  // size.
   constexpr std::size_t n = 200'000;
   const items all{n};
   std::mt19937 random{7};
@@ -138,7 +140,9 @@ TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
   testing::hold_until([&] { return stolen.load(std::memory_order_relaxed) != 0; });  // the thieves are at it
   while (in < n) {
     // Now and then far beyond the ring.
-    for (std::size_t burst = random() % (random() % 64 == 0 ? 4 * ready_queue::ring_size : 40); burst > 0 && in < n; --burst) queue.push(all[in++]);
+    for (std::size_t burst = random() % (random() % 64 == 0 ? 4 * ready_queue::ring_size : 40); burst > 0 && in < n;
+         --burst)
+      queue.push(all[in++]);
     for (std::size_t burst = random() % 40; burst > 0; --burst)
       if (const stack* s = queue.pop(); s != nullptr) take(s, last);
   }

@@ -1,18 +1,20 @@
 // Where a worker's next work comes from, and the way a runtime starts and ends.
 //
-// The order: ready fibers first (they hold stacks), then the newest spawned task (depth first), then what came from outside,
-// then other workers' work. Every `tick_every` dispatches (a tick) the injection queue goes first, by turns its new tasks and its woken
-// fibers; every `oldest_every_ticks` ticks the oldest spawned task does. So on a worker with R ready fibers one that becomes
-// ready runs within R * (1 + 1/tick_every) + 1 + tick_every dispatches (a fiber that yields to spawned tasks lets at most tick_every of them go
-// first), the k-th in the injection queue within 2 * (k + 1) * tick_every, and the k-th oldest task of a spawn deque within
-// (k + 1) * tick_every * oldest_every_ticks, about 4,000 for each older one. The last is rarer because each such
-// task opens a new branch of a tree that is otherwise worked off depth first: with the oldest taken at every tick, sum's
-// 20 million fibers needed 967 MB on one worker, so 10 MB.
+// The order: ready fibers first (they hold stacks), then the newest spawned task (depth first), then what came from
+// outside, then other workers' work. Every `tick_every` dispatches (a tick) the injection queue goes first, by turns
+// its new tasks and its woken fibers; every `oldest_every_ticks` ticks the oldest spawned task does. So on a worker
+// with R ready fibers one that becomes ready runs within R * (1 + 1/tick_every) + 1 + tick_every dispatches (a fiber
+// that yields to spawned tasks lets at most tick_every of them go first), the k-th in the injection queue within 2 * (k
+// + 1) * tick_every, and the k-th oldest task of a spawn deque within (k + 1) * tick_every * oldest_every_ticks, about
+// 4,000 for each older one. The last is rarer because each such task opens a new branch of a tree that is otherwise
+// worked off depth first: with the oldest taken at every tick, sum's 20 million fibers needed 967 MB on one worker, so
+// 10 MB.
 //
-// When to wake a sleeper for published work: two or more items in a queue are a surplus, and somebody else can have one. A
-// single item is most often taken by its own worker within a microsecond (a ping-pong), and a wake-up costs several. So it
-// is left there ("deferred") and its waiting time is sampled; after a wait longer than a wake-up costs, the next singles do wake
-// somebody (`eager`). If the worker is stuck meanwhile, the monitor sees a queue that does not move.
+// When to wake a sleeper for published work: two or more items in a queue are a surplus, and somebody else can have
+// one. A single item is most often taken by its own worker within a microsecond (a ping-pong), and a wake-up costs
+// several. So it is left there ("deferred") and its waiting time is sampled; after a wait longer than a wake-up costs,
+// the next singles do wake somebody (`eager`). If the worker is stuck meanwhile, the monitor sees a queue that does not
+// move.
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/assert.hpp>
@@ -31,9 +33,9 @@ namespace ramie::detail {
 
 namespace {
 
-constexpr std::uint32_t eager_for = 32;          // singles, before the next is left alone for a trial
-constexpr std::uint32_t sample_every = 8;        // deferred singles
-constexpr int search_rounds = 24;                // with growing pauses: about 30-50 us in all
+constexpr std::uint32_t eager_for = 32;               // singles, before the next is left alone for a trial
+constexpr std::uint32_t sample_every = 8;             // deferred singles
+constexpr int search_rounds = 24;                     // with growing pauses: about 30-50 us in all
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
 
 std::uint64_t cycles() noexcept {
@@ -118,7 +120,9 @@ work scheduler::take_injected(worker* w, bool tasks_first) noexcept {
   if (injected_.size() == 0) return {};
   const bool migrate = options_.migrate_always && regular_ > 1;
   const injector::item item = injected_.pop(tasks_first, [&](const stack& s) {
-    return !migrate || static_cast<const task*>(s.occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed) != w;
+    return !migrate ||
+           static_cast<const task*>(s.occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed) !=
+               w;
   });
   if (migrate && !item) idle.wake_one(true);  // what is there is for somebody else
   return {.resume = item.resume, .start = item.start};
@@ -140,7 +144,8 @@ void scheduler::fire_timers(worker* w) noexcept {
 }
 
 work scheduler::search(worker* w) noexcept {
-  // A victim with a single item is left it, unless it has stood still for some rounds: then it will not come to it soon.
+  // A victim with a single item is left it, unless it has stood still for some rounds: then it will not come to it
+  // soon.
   constexpr std::uint32_t still_rounds_least = 4;
   std::fill_n(w->looks.get(), worker_count(), worker::look{});
   for (int round = 0; round < search_rounds; ++round) {
@@ -194,7 +199,8 @@ work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
     const std::size_t n = victim.spawned.steal(loot.data());
     if (n > 0) {
       w->steals_done.add();
-      // The oldest runs here; the others, oldest deepest, keep their order. A deque without memory to grow hands back to all.
+      // The oldest runs here; the others, oldest deepest, keep their order. A deque without memory to grow hands back
+      // to all.
       for (std::size_t i = 1; i < n; ++i) {
         try {
           w->spawned.push(loot[i]);
@@ -374,7 +380,8 @@ worker* scheduler::add_worker(bool spare) {
   const auto n = static_cast<std::uint32_t>(worker_count());
   auto fresh = std::make_unique<worker>(*this, n, stack_class_);
   fresh->spare = spare;
-  fresh->on_duty.store(true, std::memory_order_relaxed);  // from now on: the monitor must not take it for one that retired
+  fresh->on_duty.store(true,
+                       std::memory_order_relaxed);  // from now on: the monitor must not take it for one that retired
   fresh->first = acquire_stack(stack_class_);
   fresh->draining.store(stopping(), std::memory_order_relaxed);
   worker* w = fresh.release();
@@ -389,10 +396,12 @@ void scheduler::start_threads() {
     for (; n < regular_; ++n) at(n).thread = std::thread{[w = &at(n)] { w->thread_main(); }};
     monitor_ = std::thread{[this] { monitor_main(); }};
   } catch (const std::system_error& e) {
-    throw resource_error{"ramie: cannot start " + (n < regular_ ? "worker thread " + std::to_string(n + 1) + " of " + std::to_string(regular_)
-                                                                : std::string{"the monitor thread"}) +
-                             ": " + e.code().message() + " (limits: RLIMIT_NPROC, kernel.threads-max, the cgroup's pids.max)",
-                         e.code().value()};
+    throw resource_error{
+        "ramie: cannot start " +
+            (n < regular_ ? "worker thread " + std::to_string(n + 1) + " of " + std::to_string(regular_)
+                          : std::string{"the monitor thread"}) +
+            ": " + e.code().message() + " (limits: RLIMIT_NPROC, kernel.threads-max, the cgroup's pids.max)",
+        e.code().value()};
   }
 }
 
@@ -451,7 +460,8 @@ void scheduler::cancel_all() noexcept {
 void scheduler::stop() {
   // Before the lock: another thread may hold it, waiting for this very fiber.
   if (worker* w = current_worker(); w != nullptr && w->owner == this)
-    throw usage_error{"ramie: shutdown: runtime \"" + options_.name + "\" cannot be shut down from one of its own fibers"};
+    throw usage_error{"ramie: shutdown: runtime \"" + options_.name +
+                      "\" cannot be shut down from one of its own fibers"};
   std::lock_guard guard{stop_lock_};
   if (stopped_) return;
   stopping_.store(true, std::memory_order_seq_cst);

@@ -25,14 +25,13 @@ struct work {
   std::uint64_t job_run = 0;  // the job's state when it was taken
   task* job_owner = nullptr;
   bool stop = false;  // leave the loop
-  explicit operator bool() const noexcept {
-    return resume != nullptr || start != nullptr || job != nullptr || stop;
-  }
+  explicit operator bool() const noexcept { return resume != nullptr || start != nullptr || job != nullptr || stop; }
 };
 
 class scheduler {
  public:
-  /// Dispatches between two looks at the oldest work. Go's number; a fairness bound follows from it (docs/scheduler.md).
+  /// Dispatches between two looks at the oldest work. Go's number; a fairness bound follows from it
+  /// (docs/scheduler.md).
   static constexpr std::uint32_t tick_every = 61;
   /// Ticks between two starts of the oldest spawned task. Picked so that its price, an open branch, stays small.
   static constexpr std::uint32_t oldest_every_ticks = 64;
@@ -53,7 +52,8 @@ class scheduler {
   /// A stack that goes on, from outside the workers.
   void inject(stack* s) noexcept;
 
-  /// Stops accepting, cancels, waits until nothing is left, ends the threads. Once; later calls return at once. Not from a worker of this scheduler.
+  /// Stops accepting, cancels, waits until nothing is left, ends the threads. Once; later calls return at once. Not
+  /// from a worker of this scheduler.
   void stop();
 
   /// The next thing to do; sleeps until there is one. Worker's own thread.
@@ -74,7 +74,9 @@ class scheduler {
 
   [[nodiscard]] std::uint32_t regular_workers() const noexcept { return regular_; }
   /// With all spares.
-  [[nodiscard]] std::size_t workers_possible() const noexcept { return regular_ + static_cast<std::size_t>(options_.spare_workers); }
+  [[nodiscard]] std::size_t workers_possible() const noexcept {
+    return regular_ + static_cast<std::size_t>(options_.spare_workers);
+  }
   [[nodiscard]] std::size_t worker_count() const noexcept { return count_.load(std::memory_order_acquire); }
   [[nodiscard]] worker& at(std::size_t i) noexcept { return *workers_[i].load(std::memory_order_acquire); }
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
@@ -83,7 +85,9 @@ class scheduler {
   [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
   [[nodiscard]] bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
   /// Fibers spawned from other threads than this scheduler's workers.
-  [[nodiscard]] std::uint64_t started_outside() const noexcept { return started_outside_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t started_outside() const noexcept {
+    return started_outside_.load(std::memory_order_acquire);
+  }
   /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
   [[nodiscard]] std::uint64_t live() noexcept;
 
@@ -103,7 +107,7 @@ class scheduler {
   void wake_for_injection() noexcept;
   void fire_timers(worker* w) noexcept;
 
-  worker* add_worker(bool spare);   // throws resource_error, std::bad_alloc
+  worker* add_worker(bool spare);  // throws resource_error, std::bad_alloc
   void start_threads();
   void end_threads() noexcept;
   bool retire_spare(worker* w) noexcept;
@@ -124,10 +128,10 @@ class scheduler {
   injector injected_;
   std::unique_ptr<std::atomic<worker*>[]> workers_;
   std::atomic<std::size_t> count_{0};
-  std::atomic<bool> stopping_{false};       // accept nothing, cancel
-  std::atomic<bool> ending_{false};         // workers leave their loops
+  std::atomic<bool> stopping_{false};  // accept nothing, cancel
+  std::atomic<bool> ending_{false};    // workers leave their loops
   std::atomic<std::uint64_t> started_outside_{0};
-  std::atomic<std::uint32_t> outsiders_{0}; // threads inside inject/submit; the destructor waits for them
+  std::atomic<std::uint32_t> outsiders_{0};  // threads inside inject/submit; the destructor waits for them
   std::mutex stop_lock_;
   bool stopped_ = false;
 

@@ -1,4 +1,5 @@
-// The scheduler as a whole: it starts, runs what it is given, moves fibers about, stops with work in flight, and starts again.
+// The scheduler as a whole: it starts, runs what it is given, moves fibers about, stops with work in flight, and starts
+// again.
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/error.hpp>
@@ -28,7 +29,8 @@ using testing::start_here;
 using testing::yield_always;
 
 class schedulers : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(workers, schedulers, ::testing::Values(1, 2, 8), [](const auto& p) { return std::to_string(p.param); });
+INSTANTIATE_TEST_SUITE_P(workers, schedulers, ::testing::Values(1, 2, 8),
+                         [](const auto& p) { return std::to_string(p.param); });
 
 TEST_P(schedulers, start_and_stop) {
   for (int i = 0; i < scaled(200); ++i) {
@@ -223,7 +225,8 @@ class migration : public ::testing::TestWithParam<int> {
     return o;
   }
 };
-INSTANTIATE_TEST_SUITE_P(workers, migration, ::testing::Values(1, 2, 3), [](const auto& p) { return std::to_string(p.param); });
+INSTANTIATE_TEST_SUITE_P(workers, migration, ::testing::Values(1, 2, 3),
+                         [](const auto& p) { return std::to_string(p.param); });
 
 TEST_P(migration, takes_a_fiber_elsewhere_at_each_wake_up) {
   scheduler s{options()};

@@ -7,7 +7,8 @@ namespace ramie::detail {
 task* spawn_deque::pop_slowly(std::int64_t b) noexcept {
   // P3 failed: thieves got here first, or one is between T3 and T5. Inside the lock there is none.
   std::lock_guard guard{thieves_};
-  if (top_.load(std::memory_order_relaxed) <= b) return slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed);
+  if (top_.load(std::memory_order_relaxed) <= b)
+    return slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed);
   bottom_.store(b + 1, std::memory_order_relaxed);
   return nullptr;
 }

@@ -1,13 +1,13 @@
-// Tasks that were spawned and not yet started. The owner takes the newest (depth first keeps memory flat), thieves take the
-// oldest, several at a time. Same protocol as fork_deque.hpp, on a ring that grows:
+// Tasks that were spawned and not yet started. The owner takes the newest (depth first keeps memory flat), thieves take
+// the oldest, several at a time. Same protocol as fork_deque.hpp, on a ring that grows:
 //
 //  Owner, push: grow if full; slots[bottom] = t; bottom += 1 (release)
 //  Owner, pop: P1 bottom -= 1, P2 light fence, P3 top <= bottom? taken : take `thieves` and look again
 //  Thief: T1 take `thieves`, T2 n = half of what is there, T3 top += n, T4 heavy fence,
 //         T5 b = bottom; keep the tasks below b; top = the end of those, T6 release `thieves`
 //
-// Growing happens inside `thieves`, so thieves never see a ring that goes away. `top` may be too high between T3 and T5, by
-// at most steal_most: the owner's test for room leaves that margin.
+// Growing happens inside `thieves`, so thieves never see a ring that goes away. `top` may be too high between T3 and
+// T5, by at most steal_most: the owner's test for room leaves that margin.
 #pragma once
 
 #include <ramie/sched/spin_lock.hpp>
@@ -42,7 +42,8 @@ class spawn_deque {
   /// Owner: the newest, or null.
   RAMIE_ALWAYS_INLINE task* pop() noexcept {
     const std::int64_t b = bottom_.load(std::memory_order_relaxed) - 1;
-    if (top_.load(std::memory_order_relaxed) > b) return nullptr;  // empty, or soon to be: pop_slowly would agree or lose
+    if (top_.load(std::memory_order_relaxed) > b)
+      return nullptr;  // empty, or soon to be: pop_slowly would agree or lose
     bottom_.store(b, std::memory_order_relaxed);
     light_fence();
     if (top_.load(std::memory_order_acquire) <= b) [[likely]]

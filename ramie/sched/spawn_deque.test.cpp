@@ -77,11 +77,15 @@ TEST_F(spawn_deques, follow_a_model) {
   auto expected_newest = [&]() -> task* { return first == model.size() ? nullptr : model.back(); };
   while (next < all.size()) {
     switch (random() % 8) {
-      case 0: case 1: case 2: case 3:
+      case 0:
+      case 1:
+      case 2:
+      case 3:
         model.push_back(&all[next]);
         deque.push(&all[next++]);
         break;
-      case 4: case 5: {
+      case 4:
+      case 5: {
         task* const t = expected_newest();
         ASSERT_EQ(deque.pop(), t);
         if (t != nullptr) model.pop_back();
@@ -103,8 +107,8 @@ TEST_F(spawn_deques, follow_a_model) {
   }
 }
 
-/// One owner, three thieves. `depth`: about how many tasks lie in the deque; small ones make the last task contested, large ones
-/// make it grow under the thieves' hands.
+/// One owner, three thieves. `depth`: about how many tasks lie in the deque; small ones make the last task contested,
+/// large ones make it grow under the thieves' hands.
 void contest(std::size_t n, unsigned depth) {
   init_fences();
   constexpr int thieves = 3;
@@ -115,7 +119,9 @@ void contest(std::size_t n, unsigned depth) {
   std::atomic<int> disorder{0};
   std::atomic<std::size_t> stolen{0};
   auto number_of = [&](const task* t) { return static_cast<std::int64_t>(t - all.get()); };
-  auto take = [&](const task* t) { taken[static_cast<std::size_t>(number_of(t))].fetch_add(1, std::memory_order_relaxed); };
+  auto take = [&](const task* t) {
+    taken[static_cast<std::size_t>(number_of(t))].fetch_add(1, std::memory_order_relaxed);
+  };
   std::vector<std::thread> threads;
   for (int i = 0; i < thieves; ++i)
     threads.emplace_back([&] {
@@ -156,8 +162,12 @@ void contest(std::size_t n, unsigned depth) {
   EXPECT_EQ(wrong, 0u);
 }
 
-TEST_F(spawn_deques, lose_and_double_nothing_when_nearly_empty) { contest(static_cast<std::size_t>(scaled(3'000'000)), 2); }
-TEST_F(spawn_deques, lose_and_double_nothing_at_medium_depth) { contest(static_cast<std::size_t>(scaled(3'000'000)), 60); }
+TEST_F(spawn_deques, lose_and_double_nothing_when_nearly_empty) {
+  contest(static_cast<std::size_t>(scaled(3'000'000)), 2);
+}
+TEST_F(spawn_deques, lose_and_double_nothing_at_medium_depth) {
+  contest(static_cast<std::size_t>(scaled(3'000'000)), 60);
+}
 TEST_F(spawn_deques, lose_and_double_nothing_while_they_grow) {
   for (int i = 0; i < 5; ++i) contest(static_cast<std::size_t>(scaled(500'000)), 20'000);
 }

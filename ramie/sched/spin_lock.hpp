@@ -10,8 +10,8 @@
 
 namespace ramie::detail {
 
-/// Lockable. Never held across a suspension. A waiter spins a little, then yields its time slice, because the holder may
-/// have been preempted.
+/// Lockable. Never held across a suspension. A waiter spins a little, then yields its time slice, because the holder
+/// may have been preempted.
 class spin_lock {
  public:
   void lock() noexcept {

@@ -17,8 +17,7 @@ void destroy_task(task* t) noexcept {
   t->~task();
   if (list != task_cache::no_list) [[likely]]
     free_task_memory(t, list);
-  else
-    ::operator delete(static_cast<void*>(t), std::align_val_t{task_alignment_most});
+  else ::operator delete(static_cast<void*>(t), std::align_val_t{task_alignment_most});
 }
 
 const char* name_of(const task* t) noexcept {
@@ -53,7 +52,8 @@ void request_stop(task& t) noexcept {
       &t);
 }
 
-void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how, bool deadly) noexcept {
+void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how,
+                           bool deadly) noexcept {
   const char* what = "an exception that is not a std::exception";
   try {
     std::rethrow_exception(lost);

@@ -1,5 +1,5 @@
-// What a user calls a fiber: the unit that is spawned, named, joined, asked to stop. It costs 64 bytes and its closure; a
-// stack comes into it only when it runs.
+// What a user calls a fiber: the unit that is spawned, named, joined, asked to stop. It costs 64 bytes and its closure;
+// a stack comes into it only when it runs.
 //
 // Completion, one 64-bit word, written last by whoever is last:
 //   0           running or queued, a join handle exists
@@ -28,38 +28,38 @@ struct task;
 struct worker;
 
 struct task_type {
-  void (*run)(task& self) noexcept;      // calls the closure; leaves result or exception in the storage
+  void (*run)(task& self) noexcept;  // calls the closure; leaves result or exception in the storage
   void (*skip)(task& self, std::exception_ptr why) noexcept;  // instead of run: drops the closure, leaves `why`
-  void (*drop)(task& self) noexcept;     // destroys result or exception
-  bool is_promoted_job;                  // fork.cpp: not a fiber but a fork job taken out of its deque
+  void (*drop)(task& self) noexcept;                          // destroys result or exception
+  bool is_promoted_job;  // fork.cpp: not a fiber but a fork job taken out of its deque
 };
 
 /// What few fibers have: allocated when first asked for.
 struct task_extras {
   std::string name;
-  std::size_t stack_size = 0;            // 0: the runtime's
+  std::size_t stack_size = 0;  // 0: the runtime's
   std::optional<std::stop_source> stop;
 };
 
 struct task {
   static constexpr std::uint64_t detached = 1, done = 2;
-  static constexpr std::uint32_t stop_flag = 1;      // asked to stop
-  static constexpr std::uint32_t failed_flag = 2;    // storage holds an exception
-  static constexpr std::uint32_t strand_flag = 4;    // runs a stolen fork job for `parent`
-  static constexpr std::uint32_t own_stack_flag = 8; // needs a stack of its own size
+  static constexpr std::uint32_t stop_flag = 1;       // asked to stop
+  static constexpr std::uint32_t failed_flag = 2;     // storage holds an exception
+  static constexpr std::uint32_t strand_flag = 4;     // runs a stolen fork job for `parent`
+  static constexpr std::uint32_t own_stack_flag = 8;  // needs a stack of its own size
 
-  static constexpr std::uint32_t forked_flag = 16;   // a fork job of it ran, or runs, as a strand elsewhere
+  static constexpr std::uint32_t forked_flag = 16;  // a fork job of it ran, or runs, as a strand elsewhere
 
   const task_type* type = nullptr;
-  task* next = nullptr;                              // link of the injection queue
+  task* next = nullptr;  // link of the injection queue
   std::atomic<std::uint64_t> completion{0};
-  std::atomic<stack*> where{nullptr};                // the stack it runs or waits on; null before its start
-  std::atomic<worker*> home{nullptr};                // the worker that ran it last
-  task* parent = nullptr;                            // strand_flag: whose job this is
+  std::atomic<stack*> where{nullptr};  // the stack it runs or waits on; null before its start
+  std::atomic<worker*> home{nullptr};  // the worker that ran it last
+  task* parent = nullptr;              // strand_flag: whose job this is
   task_extras* extras = nullptr;
   std::atomic<std::uint32_t> flags{0};
-  std::uint8_t list = 0;                             // of task_cache; no_list: from operator new with task_alignment_most
-  std::uint8_t shields = 0;                          // depth of uninterruptible sections; fiber only
+  std::uint8_t list = 0;     // of task_cache; no_list: from operator new with task_alignment_most
+  std::uint8_t shields = 0;  // depth of uninterruptible sections; fiber only
   // then the closure, or in its place the result
 
   [[nodiscard]] bool stop_requested() const noexcept {
@@ -70,10 +70,11 @@ struct task {
 };
 static_assert(sizeof(task) == 64);  // reserve: two bytes
 
-inline constexpr std::size_t task_alignment = 16;         // of blocks from the caches
-inline constexpr std::size_t task_alignment_most = 64;    // of closures and results
+inline constexpr std::size_t task_alignment = 16;       // of blocks from the caches
+inline constexpr std::size_t task_alignment_most = 64;  // of closures and results
 
-/// Memory for a task, 16-byte aligned, from the calling worker's cache; `list` as task_cache::list_of says. Throws std::bad_alloc.
+/// Memory for a task, 16-byte aligned, from the calling worker's cache; `list` as task_cache::list_of says. Throws
+/// std::bad_alloc.
 void* allocate_task(std::uint8_t list);
 void free_task_memory(void* memory, std::uint8_t list) noexcept;
 
@@ -84,10 +85,12 @@ void destroy_task(task* t) noexcept;
 [[nodiscard]] const char* name_of(const task* t) noexcept;
 task_extras& extras_of(task& t);
 
-/// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller keeps `t` alive.
+/// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller
+/// keeps `t` alive.
 void request_stop(task& t) noexcept;
 
 /// An exception has nobody to go to: says so on standard error, and ends the process if `deadly`.
-void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how, bool deadly) noexcept;
+void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how,
+                           bool deadly) noexcept;
 
 }  // namespace ramie::detail

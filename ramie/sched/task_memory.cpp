@@ -31,8 +31,7 @@ void free_task_memory(void* memory, std::uint8_t list) noexcept {
   worker* w = current_worker();
   if (w == nullptr) [[unlikely]]
     ::operator delete(memory);
-  else
-    w->blocks.give(list, memory);
+  else w->blocks.give(list, memory);
 }
 
 }  // namespace ramie::detail

@@ -1,9 +1,8 @@
 // A worker's cache of task blocks, in front of the process's allocator.
 //
-// glibc serves 104 bytes from a chunk of 112, so a small task that waits in a spawn deque (8 bytes a slot, 16 right after growth)
-// costs 128 bytes at most. Blocks are freed where the
-// task ended, which may be another worker: a cache that overflows returns half of it to malloc, which moves memory between
-// threads well enough for what is left.
+// glibc serves 104 bytes from a chunk of 112, so a small task that waits in a spawn deque (8 bytes a slot, 16 right
+// after growth) costs 128 bytes at most. Blocks are freed where the task ended, which may be another worker: a cache
+// that overflows returns half of it to malloc, which moves memory between threads well enough for what is left.
 #pragma once
 
 #include <ramie/base/config.hpp>

@@ -16,7 +16,8 @@ namespace ramie::detail {
 namespace {
 
 TEST(task_memory, of_a_task_never_started_is_at_most_128_bytes) {
-  // With a closure of five words, what malloc adds, and the slots of a spawn deque that has just grown (twice as many as tasks).
+  // With a closure of five words, what malloc adds, and the slots of a spawn deque that has just grown (twice as many
+  // as tasks).
   struct closure {
     void* words[5];
   };

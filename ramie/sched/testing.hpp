@@ -1,5 +1,5 @@
-// For the tests of this floor: fibers without the floor that makes them comfortable, counts, and runs of the test itself with
-// another environment.
+// For the tests of this floor: fibers without the floor that makes them comfortable, counts, and runs of the test
+// itself with another environment.
 #pragma once
 
 #include <ramie/base/config.hpp>
@@ -42,7 +42,8 @@ constexpr int scaled(int n) noexcept {
   return n / divisor > 1 ? n / divisor : 1;
 }
 
-/// Returns when `condition` holds, however long that takes. For plain threads, and fibers that are to hold their worker up.
+/// Returns when `condition` holds, however long that takes. For plain threads, and fibers that are to hold their worker
+/// up.
 template <class Condition>
 void hold_until(Condition condition) {
   for (int round = 0; !condition(); ++round) {
@@ -51,8 +52,8 @@ void hold_until(Condition condition) {
   }
 }
 
-/// A task that runs `f` and goes away; `f` may end by `cancelled`, and by no other exception. `skipped`, if there is one, counts those
-/// that never ran.
+/// A task that runs `f` and goes away; `f` may end by `cancelled`, and by no other exception. `skipped`, if there is
+/// one, counts those that never ran.
 template <class F>
 struct closure_task : task {
   F f;
@@ -85,7 +86,8 @@ task* make_task(F f, std::atomic<int>* skipped = nullptr) {
   using made = closure_task<F>;
   static_assert(alignof(made) <= task_alignment);
   constexpr std::uint8_t list = task_cache::list_of(sizeof(made));
-  void* memory = list == task_cache::no_list ? ::operator new(sizeof(made), std::align_val_t{task_alignment_most}) : allocate_task(list);
+  void* memory = list == task_cache::no_list ? ::operator new(sizeof(made), std::align_val_t{task_alignment_most})
+                                             : allocate_task(list);
   return new (memory) made(std::move(f), skipped);
 }
 
@@ -150,7 +152,8 @@ inline void sleep_for(std::chrono::nanoseconds time) {
   if (pause.suspend_until(steady::now() + time) == wake_reason::cancelled) throw cancelled{};
 }
 
-/// f and g, g on offer to other workers meanwhile. What the floor above makes of the fork deque, without results and exceptions.
+/// f and g, g on offer to other workers meanwhile. What the floor above makes of the fork deque, without results and
+/// exceptions.
 template <class F, class G>
 void fork_two(F&& f, G&& g) {
   struct job : fork_frame {
@@ -158,15 +161,16 @@ void fork_two(F&& f, G&& g) {
   } offered;
   offered.function = &g;
   fork_deque* d = current_forks();
-  fork_slot* slot =
-      d == nullptr ? fork_nowhere(offered) : fork_push(*d, offered, [](fork_frame& it) noexcept { (*static_cast<job&>(it).function)(); });
+  fork_slot* slot = d == nullptr
+                        ? fork_nowhere(offered)
+                        : fork_push(*d, offered, [](fork_frame& it) noexcept { (*static_cast<job&>(it).function)(); });
   f();
   if (fork_take_back(offered, slot)) g();
   else wait_for_thief(offered);
 }
 
-/// Runs this test program with one more variable in its environment and some of its cases. Returns its exit status, 127 if
-/// it cannot be started: an emulator's guest is nothing that the kernel knows.
+/// Runs this test program with one more variable in its environment and some of its cases. Returns its exit status, 127
+/// if it cannot be started: an emulator's guest is nothing that the kernel knows.
 inline int run_self(const std::string& variable, const std::string& value, const std::string& filter) {
   // The environment is copied before the fork: between fork and exec there is no memory to be had safely.
   std::vector<std::string> kept;

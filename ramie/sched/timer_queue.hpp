@@ -1,4 +1,5 @@
-// A worker's timers: a 4-ary heap of (deadline, node), nodes on the stacks of those who wait. Start and cancel take O(log n).
+// A worker's timers: a 4-ary heap of (deadline, node), nodes on the stacks of those who wait. Start and cancel take
+// O(log n).
 //
 // The owner adds; whoever finds timers due fires them: the owner, or the monitor when the owner is stalled. A node that
 // fires is taken out under the lock and not touched afterwards, so its waiter may go away as soon as it runs.

@@ -33,7 +33,8 @@ struct dummy {
   [[nodiscard]] bool fired() const {
     const std::uint32_t word = descriptor.wait_word.load();
     return (word & wait_word::state_mask) == wait_word::running &&
-           (word >> wait_word::reason_shift & wait_word::reason_mask) == static_cast<std::uint32_t>(wake_reason::timeout);
+           (word >> wait_word::reason_shift & wait_word::reason_mask) ==
+               static_cast<std::uint32_t>(wake_reason::timeout);
   }
 };
 
@@ -189,7 +190,8 @@ TEST(timers, added_removed_and_fired_at_once) {
   std::atomic<std::uint64_t> seen{0};
   const int rounds = scaled(200'000);
   std::vector<std::thread> adders;
-  std::deque<dummy> dummies[2];  // outlive the firers, as stack descriptors do: a waker looks at one once more after its claim
+  std::deque<dummy>
+      dummies[2];  // outlive the firers, as stack descriptors do: a waker looks at one once more after its claim
   for (std::size_t i = 0; i < 2; ++i)
     adders.emplace_back([&, i] {
       std::mt19937 random{static_cast<unsigned>(i)};

@@ -83,7 +83,8 @@ bool wake(waiter_ref waiter, wake_reason reason) noexcept {
       word = s->wait_word.load(std::memory_order_acquire);
       continue;
     }
-    if (s->wait_word.compare_exchange_weak(word, claimed(word, reason), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (s->wait_word.compare_exchange_weak(word, claimed(word, reason), std::memory_order_acq_rel,
+                                           std::memory_order_acquire)) {
       go_on(s, state);
       return true;
     }
@@ -108,10 +109,13 @@ bool wake_cancelled(stack& s, const void* occupant) noexcept {
   }
 }
 
-bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context, bool until_parked) noexcept {
+bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context,
+                        bool until_parked) noexcept {
   std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-  // Bounded: a wait whose worker finds no stack for other work stays armed for long (wait::suspend_slowly). The caller's own is armed too.
-  for (int round = 0; until_parked && (word & state_mask) != parked && (word & state_mask) != running && round < 1000; ++round) {
+  // Bounded: a wait whose worker finds no stack for other work stays armed for long (wait::suspend_slowly). The
+  // caller's own is armed too.
+  for (int round = 0; until_parked && (word & state_mask) != parked && (word & state_mask) != running && round < 1000;
+       ++round) {
     ::sched_yield();
     word = s.wait_word.load(std::memory_order_acquire);
   }
@@ -172,10 +176,14 @@ wake_reason wait::suspend_slowly() {
     // No stack for the rest of the worker's work.
     if (may_throw_) {
       if (!withdraw()) break;
-      throw resource_error{"ramie: cannot suspend: no stack to be had for other work (see vm.max_map_count, RLIMIT_AS, vm.overcommit_memory)", ENOMEM};
+      throw resource_error{
+          "ramie: cannot suspend: no stack to be had for other work (see vm.max_map_count, RLIMIT_AS, "
+          "vm.overcommit_memory)",
+          ENOMEM};
     }
     const timespec pause{0, 1'000'000};
-    ::nanosleep(&pause, nullptr);  // stalls this worker, as a plain thread would, until stacks come back or the wait is over
+    ::nanosleep(&pause,
+                nullptr);  // stalls this worker, as a plain thread would, until stacks come back or the wait is over
   }
   return reason();
 }

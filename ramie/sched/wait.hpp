@@ -11,15 +11,16 @@
 //     late one finds another epoch, or `running`, and does nothing. The winner makes the stack ready if it
 //     was parked; if it was armed, W3 will see to it.
 //  W5 The fiber goes on, reads the reason, and takes back what it published in W2 and nobody used.
-// Descriptors are never freed (stack.hpp), so W4 may come arbitrarily late. Only the low 22 bits of the epoch travel in a
-// reference: a waker would have to sleep through exactly 4,194,304 waits of one stack to be mistaken.
+// Descriptors are never freed (stack.hpp), so W4 may come arbitrarily late. Only the low 22 bits of the epoch travel in
+// a reference: a waker would have to sleep through exactly 4,194,304 waits of one stack to be mistaken.
 //
 // A plain thread waits on a descriptor of its own by futex; it stays `armed` until it is claimed.
 //
-// An inspector (shutdown, dumps) may hold a parked stack still: parked -> inspected -> parked. Wakers wait the few instructions out.
+// An inspector (shutdown, dumps) may hold a parked stack still: parked -> inspected -> parked. Wakers wait the few
+// instructions out.
 //
-// Cancellation: the canceller sets a flag of the task, issues a heavy fence, and then claims what it finds armed or parked
-// and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
+// Cancellation: the canceller sets a flag of the task, issues a heavy fence, and then claims what it finds armed or
+// parked and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
 #pragma once
 
 #include <ramie/base/config.hpp>
@@ -46,8 +47,8 @@ inline constexpr unsigned epoch_shift = 5;
 inline constexpr std::uint32_t reference_epochs = (1u << 22) - 1;
 }  // namespace wait_word
 
-/// Names one wait of one stack in 64 bits: a stack's address with 22 bits of epoch in the bits that addresses leave free
-/// (6 low ones by alignment, 16 high ones by the 48-bit user address space). Zero names none.
+/// Names one wait of one stack in 64 bits: a stack's address with 22 bits of epoch in the bits that addresses leave
+/// free (6 low ones by alignment, 16 high ones by the 48-bit user address space). Zero names none.
 class waiter_ref {
  public:
   waiter_ref() noexcept = default;
@@ -72,12 +73,13 @@ class waiter_ref {
 /// Claims the wait (W4) and makes the waiter go on. False if it was over already. Any thread; does not suspend.
 bool wake(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
 
-/// Claims whatever cancellable wait `s` is in at the moment, provided that `occupant` is on it. Any thread; does not suspend.
+/// Claims whatever cancellable wait `s` is in at the moment, provided that `occupant` is on it. Any thread; does not
+/// suspend.
 bool wake_cancelled(stack& s, const void* occupant) noexcept;
 
-/// Claims the cancellable wait that `s` is parked in, if `ours(occupant)` says so; the occupant stays in place meanwhile.
-/// One that is just arming is passed over, or awaited if `until_parked`: it is parked a few instructions later.
-/// True if it did. Any thread; does not suspend.
+/// Claims the cancellable wait that `s` is parked in, if `ours(occupant)` says so; the occupant stays in place
+/// meanwhile. One that is just arming is passed over, or awaited if `until_parked`: it is parked a few instructions
+/// later. True if it did. Any thread; does not suspend.
 bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant), const void* context,
                         bool until_parked = false) noexcept;
 
@@ -98,9 +100,11 @@ class wait {
   bool withdraw() noexcept;
 
   /// Suspends until claimed (W3 to W5). The caller turns `cancelled` into an exception when it has cleaned up.
-  /// Throws resource_error if the wait is cancellable and no stack can be had for other work; the wait is then withdrawn.
+  /// Throws resource_error if the wait is cancellable and no stack can be had for other work; the wait is then
+  /// withdrawn.
   RAMIE_ALWAYS_INLINE wake_reason suspend() {
-    if (fiber_ && (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed) [[likely]]
+    if (fiber_ && (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed)
+        [[likely]]
       if (suspend_here(current_forks(), after_switch::park)) [[likely]]
         return reason();
     return suspend_slowly();
@@ -110,7 +114,8 @@ class wait {
 
  private:
   [[nodiscard]] wake_reason reason() const noexcept {
-    return static_cast<wake_reason>(self_->wait_word.load(std::memory_order_acquire) >> wait_word::reason_shift & wait_word::reason_mask);
+    return static_cast<wake_reason>(self_->wait_word.load(std::memory_order_acquire) >> wait_word::reason_shift &
+                                    wait_word::reason_mask);
   }
   wake_reason suspend_slowly();
 

@@ -22,8 +22,10 @@ using testing::run_on;
 using testing::scaled;
 
 TEST(waiter_refs, carry_extreme_addresses_and_epochs) {
-  constexpr std::uintptr_t addresses[] = {0x40, 0x1000, 0x7fff'ffff'ffc0, 0x0000'ffff'ffff'ffc0, 0x5555'5555'5540, 0x2aaa'aaaa'aa80, 0x0000'8000'0000'0000};
-  constexpr std::uint32_t epochs[] = {0, 1, 0x3e, 0x3f, 0x40, 0x41, 0xffff, 0x10000, 0x15'5555, 0x2a'aaaa, 0x3f'fffe, 0x3f'ffff};
+  constexpr std::uintptr_t addresses[] = {
+      0x40, 0x1000, 0x7fff'ffff'ffc0, 0x0000'ffff'ffff'ffc0, 0x5555'5555'5540, 0x2aaa'aaaa'aa80, 0x0000'8000'0000'0000};
+  constexpr std::uint32_t epochs[] = {0,      1,       0x3e,      0x3f,      0x40,      0x41,
+                                      0xffff, 0x10000, 0x15'5555, 0x2a'aaaa, 0x3f'fffe, 0x3f'ffff};
   for (const std::uintptr_t address : addresses)
     for (const std::uint32_t epoch : epochs) {
       const auto* s = reinterpret_cast<const stack*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -37,7 +39,8 @@ TEST(waiter_refs, carry_extreme_addresses_and_epochs) {
 }
 
 TEST(waiter_refs, keep_the_low_22_bits_of_an_epoch) {
-  const auto* s = reinterpret_cast<const stack*>(std::uintptr_t{0x7fff'ffff'ffc0});  // NOLINT(performance-no-int-to-ptr)
+  const auto* s =
+      reinterpret_cast<const stack*>(std::uintptr_t{0x7fff'ffff'ffc0});  // NOLINT(performance-no-int-to-ptr)
   EXPECT_EQ((waiter_ref{s, 0x07ff'ffff}.epoch()), 0x3f'ffffu);
   EXPECT_EQ((waiter_ref{s, 0x0040'0000}.epoch()), 0u);
   EXPECT_EQ((waiter_ref{s, 0x0740'0001}.who()), s);
@@ -73,7 +76,8 @@ struct board {
     std::uint64_t old = 0;
     while (!over.load(std::memory_order_acquire)) {
       const std::uint64_t now = ref.load(std::memory_order_acquire);
-      if (now != 0 && wake(waiter_ref::from_bits(now), reason)) won[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
+      if (now != 0 && wake(waiter_ref::from_bits(now), reason))
+        won[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
       if (old != 0 && old != now && wake(waiter_ref::from_bits(old), reason))
         won[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
       old = now;
@@ -104,8 +108,7 @@ TEST_P(waits, are_won_by_one_of_many_wakers) {
   std::vector<std::thread> wakers;
   std::uint64_t reasons[3] = {};
   // Three kinds of wakers, so that the reason says who won.
-  for (unsigned i = 0; i < 3; ++i)
-    wakers.emplace_back([&b, i] { b.wake_all_along(static_cast<wake_reason>(i), i); });
+  for (unsigned i = 0; i < 3; ++i) wakers.emplace_back([&b, i] { b.wake_all_along(static_cast<wake_reason>(i), i); });
   in_either([&] {
     for (int i = 0; i < rounds; ++i) {
       wait pause{wait::kind::uninterruptible};
@@ -284,7 +287,8 @@ TEST(cancellation, and_events_race_for_a_wait) {
     testing::start(runtime, [&] {
       self.store(current_worker()->current());
       if (round % 2 != 0)
-        for (int spin = round % 500; spin > 0; --spin) spin_pause();  // the stop request comes before, while, after it arms
+        for (int spin = round % 500; spin > 0; --spin)
+          spin_pause();  // the stop request comes before, while, after it arms
       wait pause{wait::kind::cancellable};
       ref.store(pause.ref().bits());
       reason.store(static_cast<int>(pause.suspend()));
@@ -336,7 +340,8 @@ TEST(inspection, holds_wakers_off_and_gives_way) {
   std::atomic<bool> over{false};
   std::thread inspector{[&] {
     while (!over.load(std::memory_order_acquire)) {
-      if (stack* s = whose.load(); s != nullptr) inspect_and_cancel(*s, [](const void*, const void*) { return false; }, nullptr);
+      if (stack* s = whose.load(); s != nullptr)
+        inspect_and_cancel(*s, [](const void*, const void*) { return false; }, nullptr);
     }
   }};
   std::atomic<std::uint64_t> ref{0};

@@ -1,12 +1,14 @@
 // The worker loop, and the switches into and out of it.
 //
 // L1 A loop runs on a pooled stack. It finds the next piece of work.
-// L2 A new task, or a fork job, is called right there: no stack, no switch. When it returns, the loop goes on, on whatever
+// L2 A new task, or a fork job, is called right there: no stack, no switch. When it returns, the loop goes on, on
+// whatever
 //    worker the task ended.
 // L3 If the task suspends, the stack is its own from then on. The worker goes straight to the next ready fiber, or
 //    starts a fresh loop on another pooled stack.
 // L4 When the loop's next work is a ready fiber, it switches there for good, and its own stack goes back to the pool.
-// L5 What must be done about the stack that was left travels with the switch and is done by the destination (after_switch):
+// L5 What must be done about the stack that was left travels with the switch and is done by the destination
+// (after_switch):
 //    only then is the context complete, and only then may anybody else know of it.
 #include <ramie/sched/worker.hpp>
 
@@ -46,8 +48,7 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
       sanitizer_finish(s->top);
       if (s->owner == &w->stacks.of()) [[likely]]
         w->stacks.release(s);
-      else
-        release_stack(s);
+      else release_stack(s);
       break;
     case after_switch::park: {
       std::uint32_t word_now = s->wait_word.load(std::memory_order_acquire);
@@ -62,7 +63,8 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
 }
 
 /// One switch. Returns, if ever, on the worker that switched back; the stack it left is seen to.
-RAMIE_ALWAYS_INLINE transfer switch_stacks(worker* w, stack* from, stack* to, after_switch what, bool for_good) noexcept {
+RAMIE_ALWAYS_INLINE transfer switch_stacks(worker* w, stack* from, stack* to, after_switch what,
+                                           bool for_good) noexcept {
   sanitizer_switch hooks;
 #if RAMIE_TSAN
   hooks.before(nullptr, 0, tsan_fiber_of(to->top), for_good);
@@ -71,8 +73,8 @@ RAMIE_ALWAYS_INLINE transfer switch_stacks(worker* w, stack* from, stack* to, af
 #else
   static_cast<void>(for_good);
 #endif
-  const transfer back =
-      switch_context(from->saved, to->saved, {reinterpret_cast<std::uintptr_t>(from) | static_cast<std::uintptr_t>(what), w});
+  const transfer back = switch_context(from->saved, to->saved,
+                                       {reinterpret_cast<std::uintptr_t>(from) | static_cast<std::uintptr_t>(what), w});
   hooks.after();
   return back;
 }
@@ -120,8 +122,7 @@ void run_task(worker* w, task* t, stack* here) noexcept {
   here->occupant.store(t, std::memory_order_release);
   if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
     t->type->skip(*t, std::make_exception_ptr(cancelled{}));
-  else
-    t->type->run(*t);
+  else t->type->run(*t);
   complete(t, here);
   current_worker()->finished.add();
 }
@@ -147,8 +148,7 @@ RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
     run_promoted_job(w, t);
   else if ((t->flags.load(std::memory_order_relaxed) & task::own_stack_flag) != 0) [[unlikely]]
     start_on_own_stack(w, t);
-  else
-    run_task(w, t, w->running);
+  else run_task(w, t, w->running);
 }
 
 /// L1, L2, L4.
@@ -183,7 +183,8 @@ RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
       stack* here = std::exchange(w->running, nullptr);
       sanitizer_switch hooks;
       hooks.before(w->native_low, w->native_size, w->native_fiber, true);
-      switch_context(here->saved, w->native, {reinterpret_cast<std::uintptr_t>(here) | static_cast<std::uintptr_t>(after_switch::release), w});
+      switch_context(here->saved, w->native,
+                     {reinterpret_cast<std::uintptr_t>(here) | static_cast<std::uintptr_t>(after_switch::release), w});
     }
   }
 }
@@ -260,7 +261,8 @@ stack* depart(fork_deque* d, exception_state& aside) noexcept {
 stack* depart_to_others(fork_deque* d, exception_state& aside) noexcept {
   auto* w = static_cast<worker*>(d);
   if (w->ready.size() == 0) {
-    // Nobody to yield to but what was spawned here, or what comes from outside; for that it is enough to look now and then.
+    // Nobody to yield to but what was spawned here, or what comes from outside; for that it is enough to look now and
+    // then.
     if (const std::size_t tasks = w->spawned.size(); tasks != 0) {
       w->spawn_turns = tasks < scheduler::tick_every ? static_cast<std::uint32_t>(tasks) : scheduler::tick_every;
     } else if (w->until_tick > 1) {
@@ -300,7 +302,8 @@ bool yield_out_of_line(fork_deque* d) noexcept {
 
 void make_ready(stack* s) noexcept {
   worker* w = current_worker();
-  scheduler* home = static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed)->owner;
+  scheduler* home =
+      static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed)->owner;
   if (w != nullptr && w->owner == home && !home->options().migrate_always) [[likely]] {
     w->wakes.add();
     home->published(w, w->ready.push(s));
@@ -318,7 +321,8 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c) : owner{&s}, stack
   top.store_relaxed(base);
   limit.store_relaxed(asymmetric_fences ? end - 1 : nullptr);
   static std::atomic<std::uint64_t> workers_ever{0};
-  session = (workers_ever.fetch_add(1, std::memory_order_relaxed) + 1) << 40;  // a trillion switches until the next one's
+  session = (workers_ever.fetch_add(1, std::memory_order_relaxed) + 1)
+            << 40;  // a trillion switches until the next one's
   random = (std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u;
 }
 

@@ -1,5 +1,5 @@
-// A worker: an OS thread's share of the scheduler. It owns three queues (ready, spawned, fork deque), timers, and caches of
-// stacks and task blocks. Its loop runs on pooled stacks; see worker.cpp.
+// A worker: an OS thread's share of the scheduler. It owns three queues (ready, spawned, fork deque), timers, and
+// caches of stacks and task blocks. Its loop runs on pooled stacks; see worker.cpp.
 #pragma once
 
 #include <ramie/sched/current.hpp>
@@ -36,16 +36,16 @@ class counter {
 
 struct alignas(128) worker : fork_deque {
   // Written by the owner, at nearly every dispatch.
-  std::uint32_t until_tick = 1;                // dispatches left until the oldest of everything is looked at
+  std::uint32_t until_tick = 1;  // dispatches left until the oldest of everything is looked at
   std::uint32_t ticks = 0;
-  std::uint32_t spawn_turns = 0;               // so many spawned tasks go before ready fibers: somebody yielded to them
-  std::uint32_t eager = 0;                     // see scheduler::published: wake helpers for single items, that many times
+  std::uint32_t spawn_turns = 0;  // so many spawned tasks go before ready fibers: somebody yielded to them
+  std::uint32_t eager = 0;        // see scheduler::published: wake helpers for single items, that many times
   std::uint32_t unsampled = 0;
-  std::uint64_t deferred_at = 0;               // cycle count when a single item was left to this worker alone, or 0
-  std::atomic<bool> draining{false};           // the runtime shuts down: cancellable waits end at once
-  bool searching = false;                      // counted in idle_set
-  bool spare = false;                          // stands in for stalled workers
-  exception_state* exceptions = nullptr;       // of the thread
+  std::uint64_t deferred_at = 0;          // cycle count when a single item was left to this worker alone, or 0
+  std::atomic<bool> draining{false};      // the runtime shuts down: cancellable waits end at once
+  bool searching = false;                 // counted in idle_set
+  bool spare = false;                     // stands in for stalled workers
+  exception_state* exceptions = nullptr;  // of the thread
   scheduler* owner = nullptr;
   stack_cache stacks;
   task_cache blocks;
@@ -55,13 +55,13 @@ struct alignas(128) worker : fork_deque {
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
   timer_queue timers;
-  std::atomic<std::uint32_t> wake_token{0};    // futex: 1 means go on
-  std::atomic<bool> idle{false};               // sleeps, or is about to
-  std::atomic<bool> on_duty{false};            // the loop runs (spares: not retired)
+  std::atomic<std::uint32_t> wake_token{0};  // futex: 1 means go on
+  std::atomic<bool> idle{false};             // sleeps, or is about to
+  std::atomic<bool> on_duty{false};          // the loop runs (spares: not retired)
 
-  stack* first = nullptr;                      // for the first loop
-  context native;                              // the thread's own stack while the loop runs
-  char* native_low = nullptr;                  // its bounds, for sanitizers
+  stack* first = nullptr;      // for the first loop
+  context native;              // the thread's own stack while the loop runs
+  char* native_low = nullptr;  // its bounds, for sanitizers
   std::size_t native_size = 0;
   void* native_fiber = nullptr;
   std::unique_ptr<fork_slot[]> fork_slots;
@@ -70,7 +70,7 @@ struct alignas(128) worker : fork_deque {
     std::uint64_t dispatches = ~std::uint64_t{0};
     std::uint32_t still_rounds = 0;
   };
-  std::unique_ptr<look[]> looks;               // while searching: what the others were doing, by number
+  std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
   std::uint32_t number = 0;
   std::uint64_t random = 0;
   std::thread thread;
@@ -80,9 +80,7 @@ struct alignas(128) worker : fork_deque {
   [[nodiscard]] task* current() const noexcept {
     return running == nullptr ? nullptr : static_cast<task*>(running->occupant.load(std::memory_order_relaxed));
   }
-  [[nodiscard]] bool has_fork_jobs() const noexcept {
-    return top.load_acquire() < bottom.load_acquire();
-  }
+  [[nodiscard]] bool has_fork_jobs() const noexcept { return top.load_acquire() < bottom.load_acquire(); }
   std::uint32_t random_below(std::uint32_t bound) noexcept {  // xorshift64*; S. Vigna, 2014
     random ^= random >> 12;
     random ^= random << 25;
@@ -101,8 +99,8 @@ void make_ready(stack* s) noexcept;
 /// Moves the pending fork jobs of the running fiber to where any fiber may run them.
 void promote_fork_jobs(worker* w) noexcept;
 
-/// Runs a job that was stolen or promoted, in place, for the fiber `parent`. `run`: its `state` when it was taken, before the parent
-/// could know. The frame may be gone when it returns.
+/// Runs a job that was stolen or promoted, in place, for the fiber `parent`. `run`: its `state` when it was taken,
+/// before the parent could know. The frame may be gone when it returns.
 void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept;
 
 /// A promoted job that its parent has claimed already.
