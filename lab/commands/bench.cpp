@@ -109,9 +109,9 @@ nlohmann::ordered_json results_json(const results& all, const std::string& start
   j["program"] = "ramie-lab bench";
   j["started"] = started;
   j["took_seconds"] = seconds;
-  j["machine"] = to_json(all.measured_on());
+  j["machine"] = json_of(all.measured_on());
   j["results"] = nlohmann::ordered_json::array();
-  for (const record& r : all.records()) j["results"].push_back(to_json(r, to_json(all.measured_on())));
+  for (const record& r : all.records()) j["results"].push_back(json_of(r, json_of(all.measured_on())));
   return j;
 }
 

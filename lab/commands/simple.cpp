@@ -37,7 +37,7 @@ int list_workloads() {
 }
 
 int show_machine(bool as_json) {
-  const nlohmann::ordered_json described = to_json(describe_machine());
+  const nlohmann::ordered_json described = json_of(describe_machine());
   if (as_json) {
     std::cout << described.dump() << '\n';
     return 0;

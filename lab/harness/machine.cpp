@@ -157,7 +157,7 @@ machine describe_machine() {
   return m;
 }
 
-nlohmann::ordered_json to_json(const machine& m) {
+nlohmann::ordered_json json_of(const machine& m) {
   nlohmann::ordered_json j;
   j["cpu"] = m.cpu;
   j["architecture"] = m.architecture;

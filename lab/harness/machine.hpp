@@ -38,6 +38,6 @@ std::string allocator_among(const std::vector<std::string>& loaded_objects);
 /// The word in brackets: "always [madvise] never" is "madvise". Empty if there is none.
 std::string_view bracketed(std::string_view text);
 
-nlohmann::ordered_json to_json(const machine& m);
+nlohmann::ordered_json json_of(const machine& m);
 
 }  // namespace ramie::lab

@@ -31,7 +31,7 @@ TEST(describe_machine, knows_what_every_linux_tells) {
   EXPECT_FALSE(m.architecture.empty());
   EXPECT_FALSE(m.compiler.empty());
   EXPECT_FALSE(m.build_type.empty());
-  EXPECT_EQ(to_json(m)["kernel"], m.kernel);
+  EXPECT_EQ(json_of(m)["kernel"], m.kernel);
 }
 
 }  // namespace

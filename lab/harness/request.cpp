@@ -65,7 +65,7 @@ std::optional<double> record::cpu_ratio_to_plain() const {
                          nanoseconds_each(products(plain_seconds, plain_busy_cores), plain_units));
 }
 
-json to_json(const request& r) {
+json json_of(const request& r) {
   json j;
   j["workload"] = r.workload;
   j["style"] = r.style;
@@ -93,7 +93,7 @@ request request_from_json(const json& j) {
   return r;
 }
 
-json to_json(const record& r, const json& machine) {
+json json_of(const record& r, const json& machine) {
   const auto each = r.ns_per_unit();
   json j;
   j["system"] = r.system;
@@ -123,7 +123,7 @@ json to_json(const record& r, const json& machine) {
   if (!r.figures.empty()) j["figures"] = r.figures;
   if (!r.counters.empty()) j["counters"] = r.counters;
   // What identifies the measurement stands above already; here is how it was asked for.
-  json options = to_json(r.what);
+  json options = json_of(r.what);
   options.erase("workload");
   options.erase("style");
   j["options"] = std::move(options);

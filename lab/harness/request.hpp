@@ -57,11 +57,11 @@ struct record {
   [[nodiscard]] std::optional<double> cpu_ratio_to_plain() const;
 };
 
-nlohmann::ordered_json to_json(const request& r);
+nlohmann::ordered_json json_of(const request& r);
 request request_from_json(const nlohmann::ordered_json& j);
 
 /// The object of one line of `--json`, see lab/README.md. `machine` becomes its last member.
-nlohmann::ordered_json to_json(const record& r, const nlohmann::ordered_json& machine);
+nlohmann::ordered_json json_of(const record& r, const nlohmann::ordered_json& machine);
 record record_from_json(const nlohmann::ordered_json& j);
 
 /// One measurement made of several processes, each with a part of its runs. `parts` must not be empty.

@@ -57,7 +57,7 @@ TEST(record, derives_nothing_from_nothing) {
 }
 
 TEST(record_as_json, has_the_agreed_members_in_the_agreed_order) {
-  const json j = to_json(example(), {{"cpu", "abacus"}});
+  const json j = json_of(example(), {{"cpu", "abacus"}});
   EXPECT_EQ(names_in(j), (std::vector<std::string>{"system",
                                                    "workload",
                                                    "style",
@@ -98,7 +98,7 @@ TEST(record_as_json, of_a_failure_has_no_figures_but_a_reason) {
   record r;
   r.what = {.workload = "skynet", .style = "spawn"};
   r.error = "it broke";
-  const json j = to_json(r, nullptr);
+  const json j = json_of(r, nullptr);
   EXPECT_EQ(j["ok"], false);
   EXPECT_EQ(j["error"], "it broke");
   EXPECT_TRUE(j["ns_per_unit"].is_null());
@@ -106,8 +106,8 @@ TEST(record_as_json, of_a_failure_has_no_figures_but_a_reason) {
 }
 
 TEST(record_as_json, survives_the_way_there_and_back) {
-  const json there = to_json(example(), nullptr);
-  EXPECT_EQ(to_json(record_from_json(json::parse(there.dump())), nullptr), there);
+  const json there = json_of(example(), nullptr);
+  EXPECT_EQ(json_of(record_from_json(json::parse(there.dump())), nullptr), there);
 }
 
 TEST(request_as_json, survives_the_way_there_and_back) {
@@ -119,8 +119,8 @@ TEST(request_as_json, survives_the_way_there_and_back) {
                   .yardstick = false,
                   .counters = true,
                   .parameters = {{"high", 10}}};
-  const json there = to_json(r);
-  EXPECT_EQ(to_json(request_from_json(json::parse(there.dump()))), there);
+  const json there = json_of(r);
+  EXPECT_EQ(json_of(request_from_json(json::parse(there.dump()))), there);
 }
 
 TEST(merge, joins_runs_of_several_processes) {

@@ -77,7 +77,7 @@ void results::add(const record& r) {
   records_.push_back(r);
   if (!as_json_) return;
   machine_.load_average = load_average();
-  out_ << to_json(r, to_json(machine_)).dump() << '\n' << std::flush;
+  out_ << json_of(r, json_of(machine_)).dump() << '\n' << std::flush;
 }
 
 int results::finish() {

@@ -25,7 +25,7 @@ record failed(const workload& w, const request& r, std::string why) {
 }
 
 record measure_in_child(const workload& w, const request& r) {
-  const child_outcome child = run_child({this_program(), child_command, to_json(r).dump()});
+  const child_outcome child = run_child({this_program(), child_command, json_of(r).dump()});
   if (!child.ended_well()) return failed(w, r, "the measuring process " + child.describe());
   try {
     return record_from_json(json::parse(child.output));
@@ -70,7 +70,7 @@ int measure_as_child(const std::string& text) {
   die_with_parent();
   const request r = request_from_json(json::parse(text));
   const record outcome = measure_here(workload_of(r), r);
-  fmt::print("{}\n", to_json(outcome, nullptr).dump());
+  fmt::print("{}\n", json_of(outcome, nullptr).dump());
   return exit_fine;
 }
 
