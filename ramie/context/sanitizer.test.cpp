@@ -44,7 +44,7 @@ RAMIE_NOINLINE int overflow_a_buffer(int index) {
 
 class watched : public ::testing::Test {
  protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, testing::death_test_style()); }
 };
 
 TEST_F(watched, use_after_scope_is_found_on_a_fresh_stack) {

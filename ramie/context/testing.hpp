@@ -2,6 +2,7 @@
 // test.
 #pragma once
 
+#include <ramie/base/testing.hpp>
 #include <ramie/context/context.hpp>
 #include <ramie/context/sanitizer.hpp>
 
@@ -150,12 +151,6 @@ inline std::string own_path() {
   std::array<char, 4096> path{};
   const ssize_t n = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
   return n > 0 ? std::string(path.data(), static_cast<std::size_t>(n)) : std::string{};
-}
-
-/// Whether an emulator for another kind of CPU runs this process: then other programs see the emulator in its place.
-inline bool emulated() {
-  const program_result seen = run_program("readlink /proc/$PPID/exe");
-  return seen.output != own_path() + "\n";
 }
 
 }  // namespace ramie::detail::testing

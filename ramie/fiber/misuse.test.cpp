@@ -53,7 +53,7 @@ class threads_refused_after {
 class misuse : public with_workers {
  protected:
   void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style());
     counted::reset();
   }
   void TearDown() override { EXPECT_EQ(counted::alive, 0); }

@@ -1,6 +1,7 @@
 // For the tests of this floor: system calls that fail, code that runs on a stack of the pool, memory as others see it.
 #pragma once
 
+#include <ramie/base/testing.hpp>
 #include <ramie/context/context.hpp>
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/stack/guard.hpp>
@@ -82,19 +83,6 @@ inline bool readable(const void* address) noexcept {
   char byte;
   return ::syscall(SYS_read, ends[0], &byte, 1) == 1;
 }
-
-/// Whether this is not Linux but a program that runs foreign processors' code. Such take any advice, and know little of
-/// /proc.
-inline bool emulated() noexcept {
-  constexpr int no_such_advice = 9999;
-  void* page = kernel_calls.map(page_size());
-  const bool taken = kernel_calls.advise(page, page_size(), no_such_advice) == 0;
-  kernel_calls.unmap(page, page_size());
-  return taken;
-}
-
-/// The safer style starts this program again, which an emulator cannot.
-inline const char* death_test_style() noexcept { return emulated() ? "fast" : "threadsafe"; }
 
 inline std::vector<stack*> acquire_many(stack_class& c, std::size_t count) {
   std::vector<stack*> stacks(count);
