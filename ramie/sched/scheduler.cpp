@@ -284,10 +284,12 @@ void scheduler::sleep(worker* w) noexcept {
     const bool trial = !trimmed && (left < 0 || left > idle_trim_ns);
     futex_wait(w->wake_token, 0, trial ? idle_trim_ns : left);
     if (trial && w->wake_token.load(std::memory_order_acquire) == 0) {
+      // A spare that fell asleep while it was still wanted is told by nobody that it is not: it looks again.
+      if (w->spare && w->timers.next_ns() == timer_queue::never && idle.leave(*w)) break;
       trimmed = true;
       w->stacks.flush();
       w->blocks.flush();
-      if (idle.sleeping() == regular_workers()) trim(stack_class_);
+      if (idle.sleeping() == regular_workers() + spares_active_.load(std::memory_order_relaxed)) trim(stack_class_);
     }
   }
   w->wake_token.store(0, std::memory_order_relaxed);
