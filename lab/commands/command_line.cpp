@@ -71,7 +71,9 @@ class command_line {
   }
 
   void add_small_ones() {
-    add("list", "workloads and their styles", list_workloads)->group("Commands");
+    CLI::App* list = add("list", "workloads and their styles", [this] { return list_workloads(list_as_json_); });
+    list->group("Commands");
+    list->add_flag("--json", list_as_json_, "one JSON object a workload");
     CLI::App* machine = add("machine", "what this runs on, as noted with every result",
                             [this] { return show_machine(machine_as_json_); });
     machine->group("Commands");
@@ -87,6 +89,7 @@ class command_line {
   std::list<typed_options> typed_;  // at addresses that do not change
   bench_options bench_;
   bool machine_as_json_ = false;
+  bool list_as_json_ = false;
   std::string child_request_;
 };
 

@@ -101,6 +101,16 @@ TEST(ramie_lab, helps_with_every_workload) {
   }
 }
 
+TEST(ramie_lab, lists_for_programs) {
+  const child_outcome outcome = run_lab({"list", "--json"});
+  EXPECT_EQ(outcome.exit_code, exit_fine);
+  const auto objects = objects_in(outcome.output);
+  ASSERT_FALSE(objects.empty());
+  EXPECT_EQ(objects[0].at("workload"), "skynet");
+  EXPECT_EQ(objects[0].at("styles")[0], "plain");
+  EXPECT_EQ(objects[0].at("parameters").at("leaves"), 1'000'000);
+}
+
 TEST(ramie_lab, lists_what_users_may_see) {
   const child_outcome outcome = run_lab({"list"});
   EXPECT_EQ(outcome.exit_code, exit_fine);

@@ -12,8 +12,8 @@ namespace ramie::lab {
 /// Measures one workload as told and prints the records.
 int run_workload(const workload& w, const typed_options& typed);
 
-/// Prints every workload, and under it its styles.
-int list_workloads();
+/// Prints every workload, and under it its styles; or one JSON object for each.
+int list_workloads(bool as_json);
 
 /// Prints describe_machine().
 int show_machine(bool as_json);

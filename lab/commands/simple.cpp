@@ -15,6 +15,22 @@
 
 namespace ramie::lab {
 
+namespace {
+
+nlohmann::ordered_json describe_workload(const workload& w) {
+  nlohmann::ordered_json j;
+  j["workload"] = w.name;
+  j["summary"] = w.summary;
+  j["unit"] = w.unit;
+  j["styles"] = nlohmann::ordered_json::array();
+  for (const style& s : w.styles) j["styles"].push_back(s.name);
+  j["parameters"] = nlohmann::ordered_json::object();
+  for (const parameter& p : w.parameters) j["parameters"][p.name] = p.standard;
+  return j;
+}
+
+}  // namespace
+
 int run_workload(const workload& w, const typed_options& typed) {
   results all{std::cout, typed.json};
   measure_all(requests_for(w, typed), [&](const record& r) { all.add(r); });
@@ -25,7 +41,13 @@ int run_workload(const workload& w, const typed_options& typed) {
   return all.finish();
 }
 
-int list_workloads() {
+int list_workloads(bool as_json) {
+  if (as_json) {
+    for (const workload& w : all_workloads()) {
+      if (!w.hidden) std::cout << describe_workload(w).dump() << '\n';
+    }
+    return 0;
+  }
   table lines{{{"workload", table::align::left}, {"style", table::align::left}, {"what it is", table::align::left}}};
   for (const workload& w : all_workloads()) {
     if (w.hidden) continue;
