@@ -1,0 +1,3 @@
+module ramie-lab-peer
+
+go 1.23
