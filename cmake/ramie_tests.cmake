@@ -87,6 +87,22 @@ function(ramie_add_project_tests)
     set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
   endif()
 
+  # lab/<folder>/<name>_test.py is the test lab.<folder>.<name>.
+  if(Python3_Interpreter_FOUND)
+    file(GLOB python_tests CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lab" "${PROJECT_SOURCE_DIR}/lab/*/*_test.py")
+    foreach(source IN LISTS python_tests)
+      string(REGEX REPLACE "\\.py$" "" module "${source}")
+      string(REPLACE "/" "." module "${module}")
+      string(REGEX REPLACE "_test$" "" name "lab.${module}")
+      add_test(
+        NAME ${name}
+        COMMAND "${Python3_EXECUTABLE}" -m unittest --quiet ${module}
+        WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/lab")
+      set_tests_properties(
+        ${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS lab ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+    endforeach()
+  endif()
+
   set(ways add_subdirectory)
   if(RAMIE_INSTALL)
     list(APPEND ways find_package)

@@ -3,6 +3,7 @@
 # A package, and the program that makes it needless where it came from somewhere else.
 build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
+plot_packages=(python3-matplotlib)
 debug_packages=(gdb=gdb valgrind=valgrind)
 
 # The version whose clang-format decides, wherever the distribution has it.
@@ -112,4 +113,17 @@ need_clang() {
   done
   need "${packages[@]}" || return 1
   clang_suffix=-$version
+}
+
+# Sets RAMIE_PYTHON to a Python that has matplotlib: the one that is found first may not be the distribution's.
+need_plotting() {
+  local candidate
+  for candidate in "${RAMIE_PYTHON:-python3}" /usr/bin/python3; do
+    if "$candidate" -c 'import matplotlib' 2>/dev/null; then
+      RAMIE_PYTHON=$candidate
+      return 0
+    fi
+  done
+  need "${plot_packages[@]}" || return 1
+  RAMIE_PYTHON=/usr/bin/python3
 }

@@ -1,0 +1,228 @@
+"""./run compare: measures ramie and its peers in turns."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from compare import install, manifest, store
+from compare.cases import all_cases
+from compare.plan import MALLOCS, Choice, PlanError, command_of, fingerprint, make_plan, turns
+from compare.progress import Progress, readable_time
+from compare.sampling import take_sample
+from compare.verdict import summary_table
+
+RESULTS = install.ROOT / "build" / "compare"
+LAB = install.ROOT / "build" / "release" / "bin" / "ramie-lab"
+QUICK = {"rounds": 7, "minutes": 9.0, "timeout_s": 60}
+FULL = {"rounds": 11, "minutes": None, "timeout_s": 1200}
+
+
+def words(text):
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="./run compare", description=__doc__)
+    parser.add_argument("--workload", type=words, default=(), help="a list of workloads or cases (default: all)")
+    parser.add_argument("--peers", type=words, default=None,
+                        help="a list of folders of lab/peers, or none (default: all that ./run peers has built)")
+    parser.add_argument("--workers", type=words, default=("1", "2"), help="a list of numbers of workers (1,2)")
+    parser.add_argument("--styles", type=words, default=(), help="only these styles of ramie")
+    parser.add_argument("--placements", type=words, default=(), help="ramie also with these placements")
+    parser.add_argument("--mallocs", type=words, default=("glibc",), help=f"a list of {', '.join(MALLOCS)}: for skynet")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_const", const="quick", dest="size", help="within ten minutes (default)")
+    size.add_argument("--full", action="store_const", const="full", dest="size", help="the experiments' sizes; hours")
+    size.add_argument("--tiny", action="store_const", const="tiny", dest="size", help="sizes that say nothing, for tests")
+    parser.set_defaults(size="quick")
+    parser.add_argument("--rounds", type=int, help="how often each takes its turn (quick: 7, full: 11)")
+    parser.add_argument("--runs", type=int, default=1, help="measured runs a turn, of which the median counts (1)")
+    parser.add_argument("--minutes", type=float, help="begin no round after this time (quick: 9)")
+    parser.add_argument("--timeout", type=float, help="seconds after which a turn is given up")
+    parser.add_argument("--fresh", action="store_true", help="do not go on with what was interrupted")
+    parser.add_argument("--output", type=Path, help="the results file (default: a new one in build/compare)")
+    return parser.parse_args()
+
+
+def ask_lab(*question):
+    done = subprocess.run([str(LAB), *question], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def revision():
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=install.ROOT, capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip()
+
+
+def chosen_peers(names):
+    """Those that can run, and why others cannot."""
+    known = manifest.read_all(install.PEERS)
+    if names == ("none",):
+        return {}, {}
+    ready, missing = {}, {}
+    for peer in install.choose(known, names or ()):
+        if install.is_ready(peer):
+            ready[peer.key] = peer
+        else:
+            missing[peer.key] = install.read_state(peer).get("reason") or "not built, see ./run peers"
+    if missing and names:
+        raise manifest.ManifestError("; ".join(f"{key}: {why}" for key, why in missing.items()))
+    return ready, missing
+
+
+def notes_of(peer):
+    return {"name": peer.name, "system": peer.system, "summary": peer.summary, "flags": peer.flags, "notes": peer.notes,
+            "version": install.read_state(peer).get("version", "")}
+
+
+class Comparison:
+    """Works through the rounds; keeps the results file up to date after every group."""
+
+    def __init__(self, groups, choice, options, results, path, peers):
+        limits = FULL if choice.size == "full" else QUICK
+        self.groups, self.choice, self.results, self.path, self.peers = groups, choice, results, path, peers
+        self.rounds = options.rounds or limits["rounds"]
+        self.timeout_s = options.timeout or limits["timeout_s"]
+        minutes = options.minutes or limits["minutes"]
+        self.deadline = time.monotonic() + minutes * 60 if minutes else None
+        self.progress = Progress()
+        self.done = {(s["group"], s["contestant"], s["round"]) for s in results["samples"]}
+        # Who has failed does not get another turn: it would only cost the others time.
+        self.failed = {(s["group"], s["contestant"]) for s in results["samples"] if not s["ok"]}
+
+    def steps(self):
+        """(round, group, contestant) still to be done."""
+        for round_number in range(self.rounds):
+            for group in self.groups:
+                if round_number >= group.case.rounds_max:
+                    continue
+                for contestant in turns(group.contestants, round_number):
+                    if (group.key, contestant.key, round_number) not in self.done \
+                            and (group.key, contestant.key) not in self.failed:
+                        yield round_number, group, contestant
+
+    def time_left(self, todo):
+        left = self.progress.time_left([(group.key, contestant.key) for _, group, contestant in todo])
+        if left is not None and self.deadline:
+            left = min(left, max(0.0, self.deadline - time.monotonic()))
+        return left
+
+    def take_turn(self, round_number, group, contestant):
+        command, environment = command_of(contestant, group.case, group.workers, self.choice, LAB, self.peers)
+        peer = self.peers.get(contestant.system)
+        if peer:
+            command = [install.expanded(word, peer) for word in command]
+            environment = {name: install.expanded(value, peer) for name, value in environment.items()}
+        start = time.monotonic()
+        sample = {"group": group.key, "contestant": contestant.key, "round": round_number}
+        sample.update(take_sample(command, environment, install.ROOT, self.timeout_s))
+        self.progress.learn((group.key, contestant.key), time.monotonic() - start)
+        if not sample["ok"]:
+            self.failed.add((group.key, contestant.key))
+            self.progress.say(f"{group.key}: {contestant.key}: {sample.get('error')}")
+        self.results["samples"].append(sample)
+        self.done.add((group.key, contestant.key, round_number))
+
+    def run(self):
+        """True if all of it was measured, false if time was up."""
+        last = None
+        while todo := list(self.steps()):
+            round_number, group, contestant = todo[0]
+            if last != (round_number, group.key):
+                if last:
+                    store.save(self.path, self.results)
+                # Only whole groups: half of one would have no partner to be compared with.
+                if last and round_number > 0 and self.deadline and time.monotonic() > self.deadline:
+                    return False
+            # One line a group is enough where lines stay.
+            if self.progress.is_terminal or last != (round_number, group.key):
+                last = (round_number, group.key)
+                self.progress.show(len(self.done), len(self.done) + len(todo),
+                                   f"{group.key}: {contestant.key}, round {round_number + 1}", self.time_left(todo))
+            self.take_turn(round_number, group, contestant)
+        return True
+
+
+def describe_case(group):
+    case = group.case
+    return {"group": group.key, "family": case.family, "experiment": case.experiment, "title": case.title,
+            "workload": case.workload, "unit": case.unit, "workers": group.workers, "parameters": case.parameters,
+            "metric": case.metric, "metric_title": case.metric_title or f"ns a {case.unit}",
+            "more_is_better": case.more_is_better, "memory": case.memory, "label": case.label,
+            "contestants": [c.key for c in group.contestants], "reference": group.contestants[0].key,
+            "oversubscribed": group.workers > len(os.sched_getaffinity(0))}
+
+
+def prepare(options):
+    """(groups, choice, peers, results, path)"""
+    choice = Choice(size=options.size, workloads=options.workload, peers=options.peers or (),
+                    workers=tuple(int(w) for w in options.workers), styles=options.styles, mallocs=options.mallocs,
+                    placements=options.placements, runs=options.runs)
+    for malloc in choice.mallocs:
+        if malloc not in MALLOCS:
+            raise PlanError(f"--mallocs {malloc}: there are {', '.join(MALLOCS)}")
+    peers, missing_peers = chosen_peers(options.peers)
+    abilities = {entry["workload"]: entry["styles"] for entry in ask_lab("list", "--json")}
+    groups, missing_cases = make_plan(all_cases(choice.size), choice, abilities, peers)
+    if not groups:
+        raise PlanError("nothing to measure: ramie-lab has none of " + ", ".join(missing_cases))
+    for key, why in missing_peers.items():
+        print(f"without {key}: {why}", file=sys.stderr)
+    if missing_cases:
+        print(f"not in ramie-lab: {', '.join(missing_cases)}", file=sys.stderr)
+    mark = fingerprint(groups, choice)
+    path = options.output or RESULTS / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
+    old = None if options.fresh else store.unfinished(path.parent, mark) if not options.output else path
+    if old and old.exists():
+        results = store.load(old)
+        if results["fingerprint"] != mark:
+            raise PlanError(f"{old}: was made by another plan; choose another file, or delete it")
+        results["finished"] = None
+        print(f"going on with {old}: {len(results['samples'])} turns are done", file=sys.stderr)
+        return groups, choice, peers, results, old
+    machine = ask_lab("machine", "--json")[0]
+    machine["ramie_revision"] = revision()
+    results = store.new_results(mark, {**vars(choice)}, [describe_case(group) for group in groups], machine,
+                                {key: notes_of(peer) for key, peer in peers.items()})
+    results["missing_peers"] = missing_peers
+    results["missing_cases"] = missing_cases
+    return groups, choice, peers, results, path
+
+
+def main():
+    options = arguments()
+    try:
+        groups, choice, peers, results, path = prepare(options)
+        comparison = Comparison(groups, choice, options, results, path, peers)
+        start = time.monotonic()
+        store.save(path, results)
+        try:
+            complete = comparison.run()
+        except KeyboardInterrupt:
+            store.save(path, results)
+            print(f"\ninterrupted; the same command goes on with {path}", file=sys.stderr)
+            return 130
+        results["finished"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        results["took_seconds"] = round(results.get("took_seconds", 0) + time.monotonic() - start, 1)
+        store.save(path, results)
+        if not complete:
+            comparison.progress.say("time is up: fewer rounds than wanted")
+        comparison.progress.say(f"took {readable_time(time.monotonic() - start)}")
+    except (PlanError, manifest.ManifestError, store.StoreError, ValueError) as error:
+        print(f"./run compare: {error}", file=sys.stderr)
+        return 2
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"./run compare: {error}; is ramie-lab built?", file=sys.stderr)
+        return 2
+    print(summary_table(results))
+    print(f"results: {path}")
+    return 0 if all(sample["ok"] for sample in results["samples"] if sample["contestant"].startswith("ramie/")) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""What is compared: workloads with their sizes, and which of ramie's styles stands for it.
+
+A case's family is the section of a peer.ini that says how the peer does it. `quick` sizes take the slowest peers about a
+second, `full` ones are those of the experiments, `tiny` ones are for tests and say nothing.
+"""
+
+from dataclasses import dataclass, field
+
+SIZES = ("tiny", "quick", "full")
+
+
+@dataclass(frozen=True)
+class Case:
+    family: str
+    experiment: str  # the chapter of the report
+    title: str
+    workload: str
+    unit: str
+    styles: tuple  # of ramie; the first is the one that peers are compared with
+    parameters: dict = field(default_factory=dict)
+    metric: str = "ns_per_unit"
+    metric_title: str = ""  # empty: ns a unit
+    more_is_better: bool = False
+    memory: str = "peak_rss_bytes"  # the figure that tells what it takes
+    warmup: int | None = None  # None: the peer's own
+    rounds_max: int = 1000
+    yardstick: bool = False  # let ramie run plain calls in turns, for what they tell
+    mallocs: bool = False  # also with other mallocs, when those are asked for
+    label: str = ""  # what tells it from others of its family
+
+    @property
+    def key(self):
+        return f"{self.family} {self.label}".strip()
+
+
+def sized(size, tiny, quick, full):
+    return {"tiny": tiny, "quick": quick, "full": full}[size]
+
+
+def tree_cases(size):
+    leaves = sized(size, 1000, 100_000, 1_000_000)
+    high = sized(size, 1000, 200_000, 10_000_000)
+    return [
+        Case("skynet", "1 skynet", "Tree of lightweight threads that report by channel or message", "skynet", "fiber",
+             ("channel", "buffered", "spawn", "actor"), {"leaves": leaves}, mallocs=True),
+        Case("skynet-fork-join", "1 skynet", "The same tree, forked and joined", "skynet", "fiber",
+             ("fork_join", "scope", "plain"), {"leaves": leaves}),
+        Case("sum", "2 sum", "Sum of a range, split down to single numbers", "sum", "process",
+             ("fork_join", "scope", "spawn", "channel", "plain"), {"high": high}),
+    ]
+
+
+def mixed_cases(size):
+    whole = {"rings": 20, "ring-size": 50}
+    messages = sized(size, {"rings": 2, "ring-size": 5, "token": 20, "repetitions": 2},
+                     {**whole, "token": 1000, "repetitions": 1}, {**whole, "token": 10_000, "repetitions": 5})
+    both = sized(size, None, {"rings": 2, "ring-size": 50, "token": 5000, "repetitions": 1}, messages)
+    cases = [Case("mixed", "3 mixed case", "Rings of actors, messages only", "mixed", "message", ("actor",),
+                  {**messages, "messages-only": 1}, label="messages")]
+    if both:
+        cases.append(Case("mixed", "3 mixed case", "Rings of actors beside factorisations", "mixed", "message",
+                          ("actor",), both, warmup=0, rounds_max=3, metric="seconds",
+                          metric_title="seconds, all together", label="whole"))
+    return cases
+
+
+def overhead_cases(size):
+    roots = sized(size, (1,), (1, 10, 100, 1000), (1, 10, 100, 1000, 5000))
+    numbers = sized(size, (100,), (1000, 100_000), (1000, 10_000, 100_000, 1_000_000))
+    return [
+        Case("overhead", "4 goroutine overhead", f"{n} square roots, {x:,} times", "overhead", "call", ("channel",),
+             {"n": n, "x": x}, metric="figures.share_of_direct", metric_title="share of the direct speed",
+             more_is_better=True, label=f"n={n} x={x}", rounds_max=11)
+        for n in roots for x in numbers
+    ]
+
+
+def affinity_cases(size):
+    cells = sized(size, ((6, 64, 20),),
+                  ((24, 64, 20), (24, 32_000, 100), (240, 4000, 20), (8000, 2000, 100)),
+                  tuple((actors, state, accesses) for actors in (6, 24, 240, 8000)
+                        for state in (64, 256, 2000, 4000, 32_000, 320_000, 3_200_000) for accesses in (20, 100)
+                        if actors * state <= 2_000_000_000))
+    return [
+        Case("affinity", "5 cache affinity", f"{actors:,} actors of {state:,} bytes, {accesses} accesses a message",
+             "affinity", "message", ("actor",), {"actors": actors, "state": state, "accesses": accesses},
+             label=f"actors={actors} state={state} accesses={accesses}", rounds_max=11)
+        for actors, state, accesses in cells
+    ]
+
+
+def small_cases(size):
+    def messages(full):
+        return {"messages": sized(size, 1000, full // 5, full)}
+
+    def count(full, small=5):
+        return {"count": sized(size, 1000, full // small, full)}
+
+    e = "Switches and messages"
+    return [
+        Case("pingpong", e, "One message at a time, there and back", "pingpong", "message",
+             ("channel", "buffered", "actor"), messages(2_000_000), yardstick=True),
+        Case("stream", e, "One producer, one consumer, buffer of 128", "stream", "message", ("buffered",),
+             messages(10_000_000)),
+        Case("stream-unbuffered", e, "One producer, one consumer, no buffer", "stream", "message", ("unbuffered",),
+             messages(2_000_000)),
+        Case("select", e, "Select among four channels with buffers", "select", "message", ("buffered",),
+             messages(4_000_000)),
+        Case("select-unbuffered", e, "Select among four channels without buffers", "select", "message", ("unbuffered",),
+             messages(2_000_000)),
+        Case("mpmc", e, "Four producers, four consumers, buffer of 1024", "mpmc", "message", ("channel",),
+             messages(8_000_000)),
+        Case("mutex", e, "Four that want one lock", "mutex", "lock", ("mutex",), count(2_000_000)),
+        Case("yield", e, "Two that give way to each other", "yield", "switch", ("fibers", "bare"), count(2_000_000)),
+        Case("spawn", e, "Made, run, ended: one after the other", "spawn", "fiber", ("join",), count(1_000_000)),
+        Case("spawn-batch", e, "Made, run, ended: a hundred at a time", "spawn", "fiber", ("batch_join", "detached"),
+             count(1_000_000)),
+        Case("timers", e, "Timers started and cancelled", "timers", "timer", ("cancel",), count(1_000_000)),
+        Case("timers-fire", e, "Timers started and fired", "timers", "timer", ("fire",), count(1_000_000)),
+        Case("memory", "Memory", "Parked lightweight threads, made cold", "memory", "fiber", ("channel", "parked"),
+             count(1_000_000, 10), warmup=0, metric="figures.resident_bytes_per_fiber",
+             metric_title="resident bytes each", memory="figures.resident_bytes_per_fiber", rounds_max=5),
+        Case("ticker", "Fairness", "A 1 ms ticker beside 8 that never give way", "ticker", "tick", ("channel",),
+             {"hogs": 8, "ticks": sized(size, 20, 50, 300)}, warmup=0, metric="figures.lateness_p50_us",
+             metric_title="median lateness, us", rounds_max=5),
+    ]
+
+
+def all_cases(size):
+    """In the order in which a round runs them and the report shows them. Throws KeyError for an unknown size."""
+    return (tree_cases(size) + mixed_cases(size) + overhead_cases(size) + affinity_cases(size) + small_cases(size))

@@ -1,0 +1,140 @@
+"""Reads lab/peers/<name>/peer.ini: what a peer is, how it is built and run, and what it can do. lab/peers/README.md
+has the format with a worked example."""
+
+import configparser
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KNOWN = {
+    "name", "system", "summary", "packages", "programs", "files", "build", "run", "version", "flags", "warmup",
+    "environment", "malloc", "notes",
+}
+KNOWN_WORKLOAD = {"styles", "workers", "warmup", "parameters"}
+
+
+class ManifestError(Exception):
+    """A manifest that cannot be used; the message names the file and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Ability:
+    """A workload that a peer has."""
+
+    styles: tuple
+    workers: tuple = ()  # empty: any number
+    warmup: int | None = None  # None: the peer's
+    parameters: dict = field(default_factory=dict)  # over those of the case
+
+
+@dataclass(frozen=True)
+class Peer:
+    key: str  # the folder's name
+    folder: Path
+    name: str
+    system: str
+    summary: str
+    packages: tuple  # for apt-get
+    programs: tuple  # that have to be there; where all are, packages are not asked for
+    files: tuple  # likewise, by path; a pattern
+    build: tuple  # shell commands, run in the folder
+    run: str
+    version: str
+    flags: str
+    warmup: int
+    environment: dict
+    malloc: bool  # allocates by malloc, so that another one can be put under it
+    notes: str
+    abilities: dict  # workload: Ability
+
+
+def lines_of(text):
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def words_of(text):
+    return tuple(text.replace(",", " ").split())
+
+
+def pairs_of(path, text):
+    pairs = {}
+    for line in lines_of(text):
+        name, equals, value = line.partition("=")
+        if not equals or not name.strip():
+            raise ManifestError(f"{path}: '{line}' is no name=value")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def number_of(path, text, what):
+    try:
+        number = int(text)
+    except ValueError:
+        raise ManifestError(f"{path}: {what} = {text}: is no whole number") from None
+    if number < 0:
+        raise ManifestError(f"{path}: {what} = {text}: is negative")
+    return number
+
+
+def check_keys(path, section, known):
+    unknown = set(section) - known
+    if unknown:
+        raise ManifestError(f"{path}: [{section.name}] has no {', '.join(sorted(unknown))}; it has "
+                            f"{', '.join(sorted(known))}")
+
+
+def read_ability(path, section):
+    check_keys(path, section, KNOWN_WORKLOAD)
+    styles = words_of(section.get("styles", ""))
+    if not styles:
+        raise ManifestError(f"{path}: [{section.name}] names no styles")
+    return Ability(
+        styles=styles,
+        workers=tuple(number_of(path, word, "workers") for word in words_of(section.get("workers", ""))),
+        warmup=number_of(path, section["warmup"], "warmup") if "warmup" in section else None,
+        parameters=pairs_of(path, section.get("parameters", "")),
+    )
+
+
+def read_manifest(path):
+    """Throws ManifestError."""
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        with open(path, encoding="utf-8") as file:
+            parser.read_file(file)
+    except (OSError, configparser.Error) as error:
+        raise ManifestError(f"{path}: {error}") from None
+    if "peer" not in parser:
+        raise ManifestError(f"{path}: there is no section [peer]")
+    peer = parser["peer"]
+    check_keys(path, peer, KNOWN)
+    for required in ("name", "run"):
+        if not peer.get(required, "").strip():
+            raise ManifestError(f"{path}: [peer] lacks {required}")
+    abilities = {name: read_ability(path, parser[name]) for name in parser.sections() if name != "peer"}
+    if not abilities:
+        raise ManifestError(f"{path}: no workload has a section")
+    folder = Path(path).parent
+    return Peer(
+        key=folder.name,
+        folder=folder,
+        name=peer["name"].strip(),
+        system=peer.get("system", folder.name).strip(),
+        summary=peer.get("summary", "").strip(),
+        packages=words_of(peer.get("packages", "")),
+        programs=words_of(peer.get("programs", "")),
+        files=words_of(peer.get("files", "")),
+        build=lines_of(peer.get("build", "")),
+        run=peer["run"].strip(),
+        version=peer.get("version", "").strip(),
+        flags=peer.get("flags", "").strip(),
+        warmup=number_of(path, peer.get("warmup", "1"), "warmup"),
+        environment=pairs_of(path, peer.get("environment", "")),
+        malloc=peer.getboolean("malloc", fallback=False),
+        notes=" ".join(lines_of(peer.get("notes", ""))),
+        abilities=abilities,
+    )
+
+
+def read_all(folder):
+    """All peers below `folder`, by key. Throws ManifestError."""
+    return {path.parent.name: read_manifest(path) for path in sorted(Path(folder).glob("*/peer.ini"))}

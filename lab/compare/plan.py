@@ -1,0 +1,135 @@
+"""Who is measured on what: contestants of each case, and the command line of each."""
+
+import hashlib
+import json
+import shlex
+from dataclasses import dataclass
+
+MALLOCS = {"glibc": "", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+
+
+class PlanError(Exception):
+    """What is asked for cannot be measured; the message says why."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    system: str  # "ramie", or the peer's key
+    style: str
+    placement: str = ""  # ramie's, where it is not the default
+    malloc: str = "glibc"
+
+    @property
+    def key(self):
+        key = f"{self.system}/{self.style}"
+        if self.placement:
+            key += f"@{self.placement}"
+        return key if self.malloc == "glibc" else f"{key}+{self.malloc}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Those that take turns: one case on one number of workers."""
+
+    case: object
+    workers: int
+    contestants: tuple
+
+    @property
+    def key(self):
+        return f"{self.case.key}, {self.workers}w"
+
+
+@dataclass
+class Choice:
+    """What was asked for; empty lists mean all."""
+
+    size: str = "quick"
+    workloads: tuple = ()
+    peers: tuple = ()
+    workers: tuple = (1, 2)
+    styles: tuple = ()
+    mallocs: tuple = ("glibc",)
+    placements: tuple = ()
+    runs: int = 1
+
+
+def wanted(case, names):
+    return not names or case.workload in names or case.family in names or case.key in names
+
+
+def contestants_of(case, workers, choice, ramie_styles, peers):
+    """`ramie_styles` is {workload: styles}; ramie's first, each peer's in the order of its manifest."""
+    mallocs = choice.mallocs if case.mallocs else ("glibc",)
+    found = []
+    for style in case.styles:
+        if style in ramie_styles.get(case.workload, ()) and (not choice.styles or style in choice.styles):
+            placements = ("", *choice.placements) if style != "plain" else ("",)
+            found += [Contestant("ramie", style, placement, malloc) for placement in placements for malloc in mallocs]
+    for peer in peers.values():
+        ability = peer.abilities.get(case.family)
+        if ability is None or (ability.workers and workers not in ability.workers):
+            continue
+        # Another malloc can only be put under what uses malloc: not under a virtual machine with a heap of its own.
+        own = mallocs if peer.malloc else ("glibc",)
+        found += [Contestant(peer.key, style, "", malloc) for style in ability.styles for malloc in own]
+    return tuple(found)
+
+
+def make_plan(cases, choice, ramie_styles, peers):
+    """The groups in the order of a round, and what of the wanted ramie cannot do yet."""
+    known = {name for case in cases for name in (case.workload, case.family, case.key)}
+    for name in choice.workloads:
+        if name not in known:
+            raise PlanError(f"--workload {name}: there are {', '.join(sorted({case.family for case in cases}))}")
+    groups, missing = [], []
+    for case in cases:
+        if not wanted(case, choice.workloads):
+            continue
+        for workers in choice.workers:
+            contestants = contestants_of(case, workers, choice, ramie_styles, peers)
+            if not any(c.system == "ramie" and c.style != "plain" for c in contestants):
+                missing.append(case.key)
+            elif contestants:
+                groups.append(Group(case, workers, contestants))
+    return groups, sorted(set(missing))
+
+
+def command_of(contestant, case, workers, choice, lab, peers):
+    """The words of the command, and what it adds to the environment."""
+    parameters = dict(case.parameters)
+    environment = {}
+    if contestant.system == "ramie":
+        words = [str(lab), case.workload, "--json"]
+        if not case.yardstick:
+            words.append("--no-yardstick")
+        if contestant.placement:
+            words.append(f"--placement={contestant.placement}")
+        warmup = 1
+    else:
+        peer = peers[contestant.system]
+        ability = peer.abilities[case.family]
+        words = [*shlex.split(peer.run), case.workload]
+        warmup = peer.warmup if ability.warmup is None else ability.warmup
+        parameters.update(ability.parameters)
+        environment.update(peer.environment)
+    if case.warmup is not None:
+        warmup = case.warmup
+    words += [f"--style={contestant.style}", f"--workers={workers}", f"--runs={choice.runs}", f"--warmup={warmup}"]
+    words += [f"--{name}={value}" for name, value in parameters.items()]
+    if MALLOCS[contestant.malloc]:
+        environment["LD_PRELOAD"] = MALLOCS[contestant.malloc]
+    return words, environment
+
+
+def fingerprint(groups, choice):
+    """The same for two plans that measure the same, so that one can go on where the other was interrupted."""
+    text = json.dumps([[g.key, sorted(g.case.parameters.items()), [c.key for c in g.contestants]] for g in groups]
+                      + [choice.runs, choice.size])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def turns(contestants, round_number):
+    """The order of a round: a different one begins each time, so that none is always after the same neighbour's mess."""
+    shift = round_number % len(contestants)
+    return contestants[shift:] + contestants[:shift]

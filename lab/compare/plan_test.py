@@ -1,0 +1,103 @@
+import unittest
+from pathlib import Path
+
+from compare import cases, plan
+from compare.manifest import Ability, Peer
+
+
+def peer(key="tea", styles=("cup",), workers=(), malloc=False, **more):
+    return Peer(key=key, folder=Path("."), name=key, system=key, summary="", packages=(), programs=(), files=(), build=(),
+                run="{build}/tea --hot", version="", flags="", warmup=2, environment={"A": "1"}, malloc=malloc, notes="",
+                abilities={"skynet": Ability(styles=styles, workers=workers, **more)})
+
+
+RAMIE = {"skynet": ["plain", "fork_join", "channel"], "overhead": ["channel"]}
+
+
+class Plans(unittest.TestCase):
+    def setUp(self):
+        self.cases = cases.all_cases("quick")
+        self.peers = {"tea": peer()}
+
+    def groups(self, **choice):
+        return plan.make_plan(self.cases, plan.Choice(**choice), RAMIE, self.peers)[0]
+
+    def test_ramie_comes_first_and_only_in_styles_that_it_has(self):
+        group = self.groups(workloads=("skynet",), workers=(1,))[0]
+        self.assertEqual([c.key for c in group.contestants], ["ramie/channel", "tea/cup"])
+
+    def test_what_ramie_lacks_is_named(self):
+        _, missing = plan.make_plan(self.cases, plan.Choice(), RAMIE, self.peers)
+        self.assertIn("pingpong", missing)
+        self.assertNotIn("skynet", missing)
+
+    def test_workloads_choose_by_workload_family_or_case(self):
+        self.assertEqual({g.case.family for g in self.groups(workloads=("skynet",))}, {"skynet", "skynet-fork-join"})
+        self.assertEqual({g.case.family for g in self.groups(workloads=("skynet-fork-join",))}, {"skynet-fork-join"})
+        self.assertEqual(len(self.groups(workloads=("overhead n=1 x=1000",), workers=(1,))), 1)
+        self.assertRaises(plan.PlanError, self.groups, workloads=("tee",))
+
+    def test_a_peer_that_knows_one_worker_only(self):
+        self.peers = {"tea": peer(workers=(1,))}
+        one, two = (self.groups(workloads=("skynet",), workers=(n,))[0] for n in (1, 2))
+        self.assertEqual(len(one.contestants), 2)
+        self.assertEqual(len(two.contestants), 1)
+
+    def test_mallocs_for_those_that_use_malloc(self):
+        self.peers = {"tea": peer(), "pot": peer("pot", malloc=True)}
+        group = self.groups(workloads=("skynet",), workers=(1,), mallocs=("glibc", "mimalloc"))[0]
+        self.assertEqual([c.key for c in group.contestants],
+                         ["ramie/channel", "ramie/channel+mimalloc", "tea/cup", "pot/cup", "pot/cup+mimalloc"])
+
+    def test_placements(self):
+        group = self.groups(workloads=("skynet",), workers=(1,), placements=("shared_queue",))[0]
+        self.assertEqual(group.contestants[1].key, "ramie/channel@shared_queue")
+
+    def test_commands(self):
+        group = self.groups(workloads=("skynet",), workers=(2,))[0]
+        choice = plan.Choice(runs=3)
+        words, environment = plan.command_of(group.contestants[0], group.case, 2, choice, "ramie-lab", self.peers)
+        self.assertEqual(words[:3], ["ramie-lab", "skynet", "--json"])
+        self.assertLessEqual({"--style=channel", "--workers=2", "--runs=3", "--leaves=100000"}, set(words))
+        self.assertEqual(environment, {})
+        words, environment = plan.command_of(group.contestants[1], group.case, 2, choice, "ramie-lab", self.peers)
+        self.assertEqual(words[:3], ["{build}/tea", "--hot", "skynet"])
+        self.assertIn("--warmup=2", words)
+        self.assertEqual(environment, {"A": "1"})
+
+    def test_a_peer_may_overrule_parameters_and_warmup(self):
+        self.peers = {"tea": peer(warmup=9, parameters={"leaves": "10"})}
+        group = self.groups(workloads=("skynet",), workers=(1,))[0]
+        words, _ = plan.command_of(group.contestants[1], group.case, 1, plan.Choice(), "ramie-lab", self.peers)
+        self.assertLessEqual({"--leaves=10", "--warmup=9"}, set(words))
+
+    def test_malloc_is_preloaded(self):
+        group = self.groups(workloads=("skynet",), workers=(1,), mallocs=("tcmalloc",))[0]
+        _, environment = plan.command_of(group.contestants[0], group.case, 1, plan.Choice(), "ramie-lab", self.peers)
+        self.assertIn("tcmalloc", environment["LD_PRELOAD"])
+
+    def test_fingerprints_tell_plans_apart(self):
+        choice = plan.Choice()
+        one, two = self.groups(workers=(1,)), self.groups(workers=(2,))
+        self.assertEqual(plan.fingerprint(one, choice), plan.fingerprint(self.groups(workers=(1,)), choice))
+        self.assertNotEqual(plan.fingerprint(one, choice), plan.fingerprint(two, choice))
+
+    def test_turns_begin_with_another_one_each_round(self):
+        self.assertEqual(plan.turns(("a", "b", "c"), 0), ("a", "b", "c"))
+        self.assertEqual(plan.turns(("a", "b", "c"), 4), ("b", "c", "a"))
+
+
+class Cases(unittest.TestCase):
+    def test_keys_are_unique(self):
+        for size in cases.SIZES:
+            keys = [case.key for case in cases.all_cases(size)]
+            self.assertEqual(len(keys), len(set(keys)), size)
+
+    def test_every_size_has_every_family(self):
+        families = [{case.family for case in cases.all_cases(size)} for size in cases.SIZES]
+        self.assertEqual(families[0], families[1])
+        self.assertEqual(families[1], families[2])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+"""Runs one contestant once, in a process of its own, and reads what it prints."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+
+def load_average():
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return None
+
+
+def parse_output(text):
+    """The last JSON object of an output in which a runtime may have said something of its own. None if there is none."""
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            try:
+                return json.loads(line)
+            except ValueError:
+                return None
+    return None
+
+
+def problem_of(code, stderr, timeout_s):
+    """Why a process that printed nothing usable ended."""
+    last = stderr.strip().splitlines()[-1:] or [""]
+    if code is None:
+        return f"took longer than {timeout_s} s"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = str(-code)
+        return f"was ended by {name}. {last[0]}".strip()
+    return f"ended with exit code {code}. {last[0]}".strip()
+
+
+def run_process(words, environment, folder, timeout_s):
+    """(exit code or None if it took too long, output, complaints, real seconds, CPU seconds)."""
+    start = time.monotonic()
+    before = os.times()
+    try:
+        process = subprocess.Popen(words, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    except OSError as error:
+        return 127, "", str(error), 0.0, 0.0
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+        code = process.returncode
+    except BaseException as stop:
+        # Its own session, so that what it has started goes with it.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        out, err = process.communicate()
+        if not isinstance(stop, subprocess.TimeoutExpired):
+            raise
+        code = None
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return code, out, err, time.monotonic() - start, cpu
+
+
+KEPT = ("system", "version", "workload", "style", "workers", "unit", "units", "seconds", "ns_per_unit",
+        "peak_rss_bytes", "base_rss_bytes", "ratio_to_plain", "plain_seconds", "plain_units", "busy_cores", "figures",
+        "counters", "error")
+
+
+def take_sample(words, environment, folder, timeout_s):
+    """What goes into the results file. `ok` is false, with an `error`, whatever went wrong."""
+    load = load_average()
+    code, out, err, real, cpu = run_process(words, environment, folder, timeout_s)
+    printed = parse_output(out)
+    sample = {"ok": False, "load": load, "took_seconds": round(real, 4), "cpu_seconds": round(cpu, 4)}
+    if printed is None:
+        sample["error"] = problem_of(code, err, timeout_s)
+        return sample
+    for name in KEPT:
+        if name in printed:
+            sample[name] = printed[name]
+    sample["ok"] = bool(printed.get("ok")) and code == 0 and printed.get("ns_per_unit") is not None
+    if not sample["ok"] and not sample.get("error"):
+        sample["error"] = "wrong result" if code == 0 or printed.get("ok") is False else problem_of(code, err, timeout_s)
+    return sample
