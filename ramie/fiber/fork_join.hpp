@@ -150,8 +150,8 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
     auto second = job.join(slot);
     return std::apply(
         [&](auto&& first, auto&&... last) RAMIE_LAMBDA_INLINE {
-          return std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>...>{std::move(first), std::move(second),
-                                                                                  std::move(last)...};
+          return std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>...>{
+              std::forward<decltype(first)>(first), std::move(second), std::forward<decltype(last)>(last)...};
         },
         std::move(done));
   }

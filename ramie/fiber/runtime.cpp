@@ -4,7 +4,7 @@
 
 namespace ramie {
 
-runtime::runtime(runtime_options options) : scheduler_{std::make_unique<detail::scheduler>(options)} {}
+runtime::runtime(const runtime_options& options) : scheduler_{std::make_unique<detail::scheduler>(options)} {}
 runtime::~runtime() = default;
 
 void runtime::submit(detail::task* t) { scheduler_->submit(t); }

@@ -33,7 +33,7 @@ class runtime {
  public:
   /// Starts the workers. Throws invalid_argument, naming the option, its value and range; resource_error if threads or
   /// memory are refused, naming the limit. Any thread.
-  explicit runtime(runtime_options options = {});
+  explicit runtime(const runtime_options& options = {});
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   /// As `shutdown`.

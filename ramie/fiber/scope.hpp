@@ -46,7 +46,7 @@ class scope {
     using record = child_of<std::decay_t<F>>;
     detail::fork_deque* d = detail::current_forks();
     if (d != nullptr && d->session == session_ && d->bottom.load_relaxed() == bottom_) [[likely]] {
-      auto* c = ::new (take_memory(sizeof(record), alignof(record))) record(std::forward<F>(f));
+      auto* c = ::new (take_memory(sizeof(record), alignof(record))) record(std::in_place, std::forward<F>(f));
       c->owner = this;
       c->older = newest_;
       newest_ = c;
@@ -77,7 +77,7 @@ class scope {
   template <class Closure>
   struct child_of : child {
     template <class F>
-    RAMIE_ALWAYS_INLINE explicit child_of(F&& f) : closure(std::forward<F>(f)) {}
+    RAMIE_ALWAYS_INLINE child_of(std::in_place_t, F&& f) : closure(std::forward<F>(f)) {}
     Closure closure;
 
     // The owner calls it as well as thieves do.

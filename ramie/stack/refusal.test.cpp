@@ -87,11 +87,13 @@ void expect_all_there(stack_class& c, std::vector<stack*>& drained) {
 }
 
 TEST(refusals, of_any_one_call_lose_nothing) {
+  // Under ASan each stack that is handed out has the shadow of all its 16 MiB searched for poison.
+  constexpr std::size_t step = RAMIE_ASAN ? 3 : 1;
   for (const guard_kind kind : kinds()) {
     stack_class& c = stack_class_of(16 * mib, kind);
     std::vector<stack*> drained;
     std::size_t n = 0;
-    while (exercise(c, drained, n, n) > n && !HasFailure()) ++n;
+    while (exercise(c, drained, n, n) > n && !HasFailure()) n += step;
     EXPECT_GT(n, 5u) << "this tests less than it should";
     expect_all_there(c, drained);
   }

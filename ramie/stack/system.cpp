@@ -41,7 +41,9 @@ ssize_t advise_ranges(const iovec* ranges, std::size_t count, int advice) noexce
     missing.store(true, std::memory_order_relaxed);
   return done;
 #else
-  static_cast<void>(ranges), static_cast<void>(count), static_cast<void>(advice);
+  static_cast<void>(ranges);
+  static_cast<void>(count);
+  static_cast<void>(advice);
   errno = ENOSYS;
   return -1;
 #endif
