@@ -1,6 +1,7 @@
 // The owner's end of a spawned fiber, in the manner of std::jthread.
 #pragma once
 
+#include <ramie/base/deadline.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/fiber/id.hpp>
 
@@ -42,11 +43,7 @@ class [[nodiscard]] join_handle {
   /// As `join`, but gives up after `timeout`: then an empty optional. (For void: std::monostate.)
   template <class Rep, class Period>
   auto join_for(std::chrono::duration<Rep, Period> timeout) {
-    using clock = std::chrono::steady_clock;
-    constexpr std::chrono::duration<double> longest =
-        std::chrono::hours{24 * 365 * 146};  // beyond that the clock's count overflows
-    if (timeout > longest) return join_until(clock::time_point::max());
-    return join_until(clock::now() + std::chrono::ceil<clock::duration>(timeout));
+    return join_until(detail::time_after(timeout));
   }
   std::optional<detail::value_of<R>> join_until(std::chrono::steady_clock::time_point deadline) {
     if (!detail::await_end_until(task_, deadline)) return std::nullopt;

@@ -1,6 +1,7 @@
 // What the running fiber may ask and do about itself. All of it works on plain threads too.
 #pragma once
 
+#include <ramie/base/deadline.hpp>
 #include <ramie/fiber/id.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/suspend.hpp>
@@ -25,20 +26,16 @@ void sleep_until(std::chrono::steady_clock::time_point deadline);
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> deadline);
 
-/// As sleep_until(now + duration); durations too long for the clock are capped at about 146 years.
+/// As sleep_until(now + duration); durations too long for the clock never end.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> duration) {
-  using clock = std::chrono::steady_clock;
-  const auto now = clock::now();
-  constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 146};
-  if (duration > longest) sleep_until(now + std::chrono::hours{24 * 365 * 146});
-  else sleep_until(now + std::chrono::ceil<clock::duration>(duration));
+  sleep_until(detail::time_after(duration));
 }
 
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> deadline) {
   // Clocks other than the steady one may be set meanwhile: look again.
-  for (auto left = deadline - Clock::now(); left > Duration::zero(); left = deadline - Clock::now()) sleep_for(left);
+  for (auto now = Clock::now(); now < deadline; now = Clock::now()) sleep_for(deadline - now);
 }
 
 /// The running fiber; on a plain thread, an id of the thread's.

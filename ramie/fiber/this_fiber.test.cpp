@@ -48,6 +48,7 @@ TEST_P(this_fiber_, sleeps_across_the_whole_range_of_durations) {
     this_fiber::sleep_for(std::chrono::nanoseconds::min());
     this_fiber::sleep_for(std::chrono::hours::min());
     this_fiber::sleep_for(std::chrono::duration<double>{-1e300});
+    this_fiber::sleep_until(std::chrono::system_clock::time_point::min());
     std::vector<join_handle<void>> handles;
     handles.push_back(spawn([] { this_fiber::sleep_for(std::chrono::hours::max()); }));
     handles.push_back(spawn([] { this_fiber::sleep_for(std::chrono::nanoseconds::max()); }));

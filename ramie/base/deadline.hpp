@@ -1,0 +1,19 @@
+// From "for so long" to "until then", without running over either end of the clock.
+#pragma once
+
+#include <chrono>
+
+namespace ramie::detail {
+
+/// Now plus `duration`, rounded up to the clock's tick. Now if it is negative, the clock's last moment if it is longer
+/// than the clock counts (146 years are half of what it can) or not a number.
+template <class Rep, class Period>
+[[nodiscard]] std::chrono::steady_clock::time_point time_after(std::chrono::duration<Rep, Period> duration) {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 146};
+  if (!(duration < longest)) return clock::time_point::max();
+  if (duration <= duration.zero()) return clock::now();
+  return clock::now() + std::chrono::ceil<clock::duration>(duration);
+}
+
+}  // namespace ramie::detail
