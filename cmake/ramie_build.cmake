@@ -23,7 +23,8 @@ if(RAMIE_SANITIZE)
   endif()
 endif()
 if(RAMIE_COVERAGE)
-  add_compile_options(--coverage)
+  # Counted from several threads.
+  add_compile_options(--coverage -fprofile-update=atomic)
   add_link_options(--coverage)
 endif()
 

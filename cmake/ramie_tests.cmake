@@ -1,7 +1,12 @@
 # Tests and examples: which sources become which program, and how ctest runs it.
 
-# No test takes this long; it only catches what hangs. Sanitizers and emulators are slow, so it is generous.
-set(ramie_test_timeout_s 600)
+# No test takes this long; it only catches what hangs. Sanitizers and emulators are slow, and the tests of the project build
+# whole libraries, so they have more.
+set(ramie_test_timeout_s 120)
+if(RAMIE_SANITIZE OR CMAKE_CROSSCOMPILING)
+  set(ramie_test_timeout_s 300)
+endif()
+set(ramie_project_test_timeout_s 600)
 
 # Makes GTest::gtest_main, for the system that is built for. The distribution's library is for the build machine, so a
 # cross build compiles the sources that come with the same package.
@@ -84,7 +89,7 @@ function(ramie_add_project_tests)
                                 "${CMAKE_CXX_COMPILER}")
     add_test(NAME house.finds_mistakes COMMAND "${Python3_EXECUTABLE}"
                                                "${PROJECT_SOURCE_DIR}/tests/house/house_check_test.py")
-    set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
+    set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
   endif()
 
   # lab/<folder>/<name>_test.py is the test lab.<folder>.<name>.
@@ -110,7 +115,7 @@ function(ramie_add_project_tests)
   foreach(way IN LISTS ways)
     add_test(NAME consumer.${way} COMMAND "${PROJECT_SOURCE_DIR}/tests/consumer/run.sh" ${way} "${PROJECT_BINARY_DIR}")
     set_tests_properties(
-      consumer.${way} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+      consumer.${way} PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project ENVIRONMENT
                                  "CMAKE=${CMAKE_COMMAND};CXX=${CMAKE_CXX_COMPILER}")
   endforeach()
 endfunction()

@@ -5,6 +5,8 @@ build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-d
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
 plot_packages=(python3-matplotlib)
 debug_packages=(gdb=gdb valgrind=valgrind)
+check_packages=(cppcheck=cppcheck)
+coverage_packages=(gcovr=gcovr)
 
 # The version whose clang-format decides, wherever the distribution has it.
 clang_version_preferred=19
