@@ -3,6 +3,7 @@
 
 #include <ramie/base/config.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/base/testing.hpp>
 #include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/sched/wait.hpp>

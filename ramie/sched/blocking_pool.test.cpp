@@ -187,11 +187,13 @@ int refuse_threads(bool after_one) {
 
 TEST(blocking_pools, say_so_when_no_thread_can_be_had) {
   if (testing::sanitized) GTEST_SKIP() << "sanitizers do not live in a bounded address space";
+  if (testing::emulated()) GTEST_SKIP() << "an emulator keeps such limits to itself";
   EXPECT_EQ(refuse_threads(false), 0);
 }
 
 TEST(blocking_pools, do_with_the_threads_they_have) {
   if (testing::sanitized) GTEST_SKIP() << "sanitizers do not live in a bounded address space";
+  if (testing::emulated()) GTEST_SKIP() << "an emulator keeps such limits to itself";
   EXPECT_EQ(refuse_threads(true), 0);
 }
 

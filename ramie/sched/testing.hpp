@@ -4,6 +4,7 @@
 
 #include <ramie/base/config.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/base/testing.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/task.hpp>
 #include <ramie/sched/task_memory.hpp>
