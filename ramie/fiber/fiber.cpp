@@ -4,6 +4,7 @@
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/sched/region.hpp>
 #include <ramie/sched/scheduler.hpp>
 
 #include <thread>
@@ -55,10 +56,11 @@ void check_join(const task* t) {
 
 void throw_cancelled() { throw cancelled{}; }
 
-bool await_end_until(task* t, steady::time_point deadline) {
+bool await_end_until(task* t, steady::time_point deadline, const std::source_location& where) {
   check_join(t);
   if (t->completion.load(std::memory_order_acquire) == task::done) return true;
-  wait pause{wait::kind::cancellable};
+  const wait_site site{"join", where};
+  wait pause{wait::kind::cancellable, site};
   if (!start_joining(t, pause)) return true;
   wake_reason why;
   try {
@@ -84,7 +86,7 @@ void end_task(task* t) noexcept {
   request_stop(*t);
   if (t == this_task())
     fatal("a fiber destroyed its own join handle while it ran: detach it instead", __FILE__, __LINE__);
-  await_end(t, wait::kind::uninterruptible);
+  await_end(t, wait::kind::uninterruptible, {});
   t->type->drop(*t);
   destroy_task(t);
 }
@@ -133,12 +135,9 @@ void submit_here(task* t) {
 
 namespace this_fiber {
 
-void sleep_until(std::chrono::steady_clock::time_point deadline) {
-  if (detail::current_worker() == nullptr) {
-    std::this_thread::sleep_until(deadline);
-    return;
-  }
-  detail::wait pause{detail::wait::kind::cancellable};
+void sleep_until(std::chrono::steady_clock::time_point deadline, std::source_location where) {
+  const detail::wait_site site{"sleep", where};
+  detail::wait pause{detail::wait::kind::cancellable, site};
   if (pause.suspend_until(deadline) == detail::wake_reason::cancelled) throw cancelled{};
 }
 
@@ -150,10 +149,21 @@ fiber_id get_id() noexcept {
 
 std::string_view name() noexcept { return detail::name_of(detail::this_task()); }
 
+static bool thread_is_late() noexcept {
+  const std::int64_t deadline_ns = detail::limits_of_thread().deadline_ns;
+  return deadline_ns != detail::region::never && deadline_ns <= detail::now_ns();
+}
+
 bool stop_requested() noexcept {
   detail::worker* w = detail::current_worker();
-  if (w == nullptr) return false;
-  return w->draining.load(std::memory_order_relaxed) || w->current()->stop_requested();
+  if (w == nullptr || w->running == nullptr) return thread_is_late();
+  detail::task& t = *w->current();
+  const bool draining = w->draining.load(std::memory_order_relaxed);
+  const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
+  if ((flags & detail::task::limited) == 0) return draining || (flags & detail::task::stop_flag) != 0;
+  const detail::limits bounds = detail::limits_of(t);
+  return bounds.stopped || (draining && !bounds.shielded) ||
+         (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns());
 }
 
 void throw_if_stopped() {

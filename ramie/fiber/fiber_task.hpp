@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -36,9 +37,10 @@ bool stop_joining(task* t, const wait& pause) noexcept;
 [[noreturn]] void throw_cancelled();
 
 /// Waits until the task is done. Throws `cancelled` if `k` allows. Inlined: see suspend.hpp.
-RAMIE_ALWAYS_INLINE void await_end(task* t, wait::kind k) {
+RAMIE_ALWAYS_INLINE void await_end(task* t, wait::kind k, const std::source_location& where) {
   if (t->completion.load(std::memory_order_acquire) == task::done) return;
-  wait pause{k};
+  const wait_site site{"join", where};
+  wait pause{k, site};
   if (!start_joining(t, pause)) return;
   wake_reason why;
   try {
@@ -50,7 +52,7 @@ RAMIE_ALWAYS_INLINE void await_end(task* t, wait::kind k) {
   if (why == wake_reason::cancelled && stop_joining(t, pause)) throw_cancelled();
 }
 /// The same with a deadline: false if that came first.
-bool await_end_until(task* t, steady::time_point deadline);
+bool await_end_until(task* t, steady::time_point deadline, const std::source_location& where);
 void require_joinable(const task* t, const char* call);
 void detach_task(task* t);
 /// For handles that are destroyed: stop, wait, drop.
@@ -136,7 +138,7 @@ class fiber_task {
     std::destroy_at(&placed<std::exception_ptr>(&t));
   }
 
-  static constexpr task_type type{&run, &skip, &drop, false};
+  static constexpr task_type type{&run, &skip, &drop};
 };
 
 /// Result or exception of a task that is done; ends its life.

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <optional>
+#include <source_location>
 #include <utility>
 #include <variant>
 
@@ -32,21 +33,23 @@ class [[nodiscard]] join_handle {
   /// Waits for the end of the fiber and returns its result, or rethrows what left it. Suspends a fiber, blocks a plain
   /// thread. Throws usage_error if the handle is not joinable or the fiber joins itself; `cancelled` if the caller is
   /// asked to stop meanwhile (the handle stays joinable then).
-  RAMIE_ALWAYS_INLINE R join() {
+  RAMIE_ALWAYS_INLINE R join(std::source_location where = std::source_location::current()) {
     if (task_ == nullptr || task_->completion.load(std::memory_order_acquire) != detail::task::done) {
       detail::check_join(task_);
-      detail::await_end(task_, detail::wait::kind::cancellable);
+      detail::await_end(task_, detail::wait::kind::cancellable, where);
     }
     return take();
   }
 
   /// As `join`, but gives up after `timeout`: then an empty optional. (For void: std::monostate.)
   template <class Rep, class Period>
-  auto join_for(std::chrono::duration<Rep, Period> timeout) {
-    return join_until(detail::time_after(timeout));
+  auto join_for(std::chrono::duration<Rep, Period> timeout,
+                std::source_location where = std::source_location::current()) {
+    return join_until(detail::time_after(timeout), where);
   }
-  std::optional<detail::value_of<R>> join_until(std::chrono::steady_clock::time_point deadline) {
-    if (!detail::await_end_until(task_, deadline)) return std::nullopt;
+  std::optional<detail::value_of<R>> join_until(std::chrono::steady_clock::time_point deadline,
+                                                std::source_location where = std::source_location::current()) {
+    if (!detail::await_end_until(task_, deadline, where)) return std::nullopt;
     if constexpr (std::is_void_v<R>) {
       take();
       return std::monostate{};

@@ -1,7 +1,9 @@
 #include <ramie/fiber/scope.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/sched/region.hpp>
 #include <ramie/sched/wait.hpp>
+#include <ramie/sched/worker.hpp>
 #include <ramie/stack/pool.hpp>
 
 #include <cstdlib>
@@ -27,7 +29,15 @@ struct scope::rare {
   chunk* chunks = nullptr;           // memory for children that do not fit inline; owner only
   std::byte* chunk_at = nullptr;
   std::size_t chunk_left = 0;
+  detail::task* owner = nullptr;      // whose stack the scope is on; known by the time a fiber of it runs
+  fiber_of_scope* running = nullptr;  // fibers that have begun; inside lock
+  detail::stopped_scope stopped;      // once `failed`
 
+  void forget_stopped() noexcept {
+    if (stopped.place == nullptr) return;
+    detail::remove_stopped(stopped);
+    stopped.place = nullptr;
+  }
   void free_chunks() noexcept {
     while (chunk* c = chunks) {
       chunks = c->older;
@@ -58,13 +68,23 @@ bool scope::has_failed() const noexcept {
   return const_cast<scope*>(this)->get_rare().failed.load(std::memory_order_relaxed);
 }
 
-void scope::fail(std::exception_ptr failure) noexcept {
+void scope::fail(std::exception_ptr failure, bool stop_others) noexcept {
   rare& r = get_rare();
   {
     std::lock_guard guard{r.lock};
     if (r.first_failure == nullptr) {
       r.first_failure = std::move(failure);
       r.failed.store(true, std::memory_order_relaxed);
+      if (!stop_others) return;
+      if (r.owner == nullptr) r.owner = detail::owner_of_place(this);
+      // Fibers of the scope cannot end while the lock is held. They have no stop callbacks.
+      for (fiber_of_scope* f = r.running; f != nullptr; f = f->next) detail::request_stop(*f->running);
+      r.stopped = {reinterpret_cast<const char*>(this), sizeof(scope), r.owner,
+                   [](const void* place) noexcept {
+                     return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark;
+                   },
+                   nullptr};
+      detail::add_stopped(r.stopped);
       return;
     }
   }
@@ -73,16 +93,31 @@ void scope::fail(std::exception_ptr failure) noexcept {
 
 void scope::count_fiber() noexcept {
   rare& r = get_rare();
+  detail::task* owner = detail::owner_of_place(this);
   std::lock_guard guard{r.lock};
+  if (r.owner == nullptr) r.owner = owner;
   ++r.fibers;
 }
 
-void scope::fiber_ended() noexcept {
+void scope::fiber_began(fiber_of_scope& f) noexcept {
+  rare& r = get_rare();
+  std::lock_guard guard{r.lock};
+  f.running = detail::current_worker()->current();
+  f.next = r.running;
+  if (f.next != nullptr) f.next->previous = &f;
+  r.running = &f;
+}
+
+void scope::fiber_ended(fiber_of_scope& f) noexcept {
   rare& r = get_rare();
   std::uint64_t waiter = 0;
   {
     // The last touch of the scope is the unlock; await_fibers passes only after it has had the lock itself.
     std::lock_guard guard{r.lock};
+    if (f.running != nullptr) {
+      (f.previous == nullptr ? r.running : f.previous->next) = f.next;
+      if (f.next != nullptr) f.next->previous = f.previous;
+    }
     if (--r.fibers == 0) waiter = std::exchange(r.waiter, 0);
   }
   if (waiter != 0) detail::wake(detail::waiter_ref::from_bits(waiter));
@@ -93,7 +128,8 @@ void scope::not_begun() noexcept { fail(std::make_exception_ptr(cancelled{})); }
 void scope::await_fibers() noexcept {
   rare& r = get_rare();
   for (;;) {
-    detail::wait pause{detail::wait::kind::uninterruptible};
+    static constexpr detail::wait_site site{"scope", {}};
+    detail::wait pause{detail::wait::kind::uninterruptible, site};
     {
       std::lock_guard guard{r.lock};
       if (r.fibers == 0) {
@@ -146,6 +182,7 @@ void scope::finish_join() {
   rare& r = get_rare();
   await_fibers();
   r.free_chunks();
+  r.forget_stopped();
   std::exception_ptr failure = std::exchange(r.first_failure, nullptr);
   r.failed.store(false, std::memory_order_relaxed);
   if (failure != nullptr) std::rethrow_exception(std::move(failure));
@@ -153,10 +190,12 @@ void scope::finish_join() {
 
 void scope::end() noexcept {
   rare& r = get_rare();
-  if (newest_ != nullptr && r.first_failure == nullptr)
-    fail(std::make_exception_ptr(cancelled{}));  // drops what has not begun
+  const bool unwinding = std::uncaught_exceptions() != 0;
+  if ((newest_ != nullptr || unwinding) && r.first_failure == nullptr)
+    fail(std::make_exception_ptr(cancelled{}), unwinding);  // drops what has not begun
   join_children();
   await_fibers();
+  r.forget_stopped();
   if (r.first_failure != nullptr)
     detail::report_lost_exception("", r.first_failure, "child of a scope that was not joined failed", false);
   r.free_chunks();

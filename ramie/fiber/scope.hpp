@@ -31,15 +31,16 @@ class scope {
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
   static void* operator new(std::size_t) = delete;  // lives and dies with a block, as its children do
-  /// Joins if `join` was not called, dropping children not yet begun; a failure nobody saw is reported on standard
-  /// error.
+  /// Joins if `join` was not called, dropping children not yet begun; when an exception passes, those that run are
+  /// cancelled as well. A failure nobody saw is reported on standard error.
   RAMIE_ALWAYS_INLINE ~scope() {
     if (newest_ != nullptr || rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
       end();
   }
 
-  /// Adds a child that runs f(). If it throws, children not yet begun are dropped and `join` rethrows. Does not
-  /// suspend. On a plain thread f runs at once. Throws std::bad_alloc, and what copying f throws.
+  /// Adds a child that runs f(). If it throws, children not yet begun are dropped, waits of the others end by
+  /// `cancelled`, and `join` rethrows. Does not suspend. On a plain thread f runs at once. Throws std::bad_alloc, and
+  /// what copying f throws.
   template <class F>
     requires std::invocable<std::decay_t<F>&>
   RAMIE_ALWAYS_INLINE void spawn(F&& f) {
@@ -63,14 +64,13 @@ class scope {
   /// were reported on standard error. May suspend. The scope may be used again afterwards.
   RAMIE_ALWAYS_INLINE void join() {
     join_children();
-    used_ = 0;
+    used_.store_relaxed(0);
     if (rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
       finish_join();
   }
 
  private:
-  struct child : detail::fork_frame {
-    scope* owner;
+  struct child : detail::owned_frame {
     child* older;
   };
 
@@ -83,14 +83,14 @@ class scope {
     // The owner calls it as well as thieves do.
     static void run(detail::fork_frame& f) noexcept {
       auto& me = static_cast<child_of&>(f);
-      me.owner->run_child(me.closure);
+      static_cast<scope*>(me.owner)->run_child(me.closure);
       std::destroy_at(&me.closure);
     }
   };
 
   /// What most scopes never need; see scope.cpp.
   struct rare;
-  static constexpr std::size_t rare_size = 96;
+  static constexpr std::size_t rare_size = 160;
 
   template <class Closure>
   RAMIE_ALWAYS_INLINE void run_child(Closure& closure) noexcept {
@@ -114,6 +114,7 @@ class scope {
   }
 
   RAMIE_ALWAYS_INLINE void join_children() noexcept {
+    used_.store_relaxed(joining_mark);  // children that a child adds meanwhile get other memory
     while (child* c = newest_) {
       newest_ = c->older;
       // If the session is over, so is the frame's place in the deque, and the slot does not matter.
@@ -126,9 +127,9 @@ class scope {
 
   RAMIE_ALWAYS_INLINE void* take_memory(std::size_t bytes, std::size_t alignment) {
     bytes = (bytes + 15) & ~std::size_t{15};
-    const std::size_t at = used_;
+    const std::size_t at = used_.load_relaxed();
     if (alignment <= 16 && at + bytes <= sizeof(inline_memory_)) [[likely]] {
-      used_ = at + bytes;
+      used_.store_relaxed(at + bytes);
       return inline_memory_ + at;
     }
     return take_chunk(bytes, alignment);
@@ -142,7 +143,7 @@ class scope {
     }
     count_fiber();
     ramie::spawn([ending = fiber_of_scope{this}, closure = std::move(f)]() mutable noexcept {
-      ending.begun = true;
+      ending.begin();
       ending.owner->run_child(closure);  // destroyed before `ending`
     }).detach();
   }
@@ -151,22 +152,27 @@ class scope {
   /// shutdown.
   struct fiber_of_scope {
     scope* owner;
-    bool begun = false;
+    detail::task* running = nullptr;  // from `begin` on: linked among the scope's running fibers
+    fiber_of_scope* next = nullptr;
+    fiber_of_scope* previous = nullptr;
     explicit fiber_of_scope(scope* s) noexcept : owner{s} {}
     fiber_of_scope(fiber_of_scope&& other) noexcept : owner{std::exchange(other.owner, nullptr)} {}
     ~fiber_of_scope() {
       if (owner == nullptr) return;
-      if (!begun) owner->not_begun();
-      owner->fiber_ended();
+      if (running == nullptr) owner->not_begun();
+      owner->fiber_ended(*this);
     }
+    void begin() noexcept { owner->fiber_began(*this); }
   };
 
   // scope.cpp
   rare& get_rare() noexcept;
   [[nodiscard]] bool has_failed() const noexcept;
-  void fail(std::exception_ptr failure) noexcept;
+  void fail(std::exception_ptr failure, bool stop_others = true) noexcept;
   void count_fiber() noexcept;
-  void fiber_ended() noexcept;
+  struct fiber_of_scope;
+  void fiber_began(fiber_of_scope& f) noexcept;
+  void fiber_ended(fiber_of_scope& f) noexcept;
   void not_begun() noexcept;
   void await_fibers() noexcept;
   void* take_chunk(std::size_t bytes, std::size_t alignment);
@@ -179,7 +185,8 @@ class scope {
   detail::fork_slot* bottom_;  // means nothing as long as the session is not the deque's
   child* newest_ = nullptr;
   std::atomic<rare*> rare_{nullptr};
-  std::size_t used_ = 0;  // of inline_memory_
+  static constexpr std::size_t joining_mark = std::size_t{1} << 32;
+  detail::word<std::size_t> used_{0};  // of inline_memory_; joining_mark: the owner runs children, or waits for them
   alignas(16) std::byte rare_memory_[rare_size];
   alignas(16) std::byte inline_memory_[320];
 };

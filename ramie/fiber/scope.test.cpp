@@ -377,6 +377,79 @@ TEST_P(scopes, the_destructor_waits_for_what_has_begun_and_drops_the_rest) {
   });
 }
 
+TEST_P(scopes, a_failure_cancels_children_that_run) {
+  runtime rt{options()};
+  rt.run([] {
+    event never, began;
+    std::atomic<int> cancelled_children{0};
+    scope s;
+    // The first one waits for ever: as a strand, as a fiber, or in the owner's own join, as the schedule has it.
+    for (int i = 0; i < 3; ++i)
+      s.spawn([&] {
+        began.set();
+        try {
+          never.wait();
+        } catch (const cancelled&) {
+          ++cancelled_children;
+          throw;
+        }
+      });
+    auto watcher = spawn([&] { began.wait(); });
+    s.spawn([&] {
+      began.wait();
+      throw std::runtime_error{"first"};
+    });
+    EXPECT_THROW(s.join(), std::runtime_error);
+    EXPECT_GE(cancelled_children.load(), 1);  // the one that set `began`
+    watcher.join();
+    // The owner itself is not stopped, neither now nor in another scope.
+    this_fiber::sleep_for(std::chrono::microseconds{1});
+    scope again;
+    again.spawn([] { this_fiber::sleep_for(std::chrono::microseconds{1}); });
+    again.join();
+  });
+}
+
+TEST_P(scopes, a_failure_in_a_fiber_of_the_scope_cancels_the_others) {
+  runtime rt{options()};
+  rt.run([] {
+    event never, began;
+    scope s;
+    this_fiber::yield();
+    event opened;
+    auto other = spawn([&] { opened.set(); });
+    opened.wait();  // a suspension: from here on children are fibers
+    s.spawn([&] {
+      began.set();
+      never.wait();
+    });
+    s.spawn([&] {
+      began.wait();
+      throw std::runtime_error{"first"};
+    });
+    EXPECT_THROW(s.join(), std::runtime_error);
+  });
+}
+
+TEST_P(scopes, an_exception_that_passes_cancels_children_that_run) {
+  runtime rt{options()};
+  rt.run([] {
+    event never, began;
+    auto helper = spawn([] {});
+    const auto body = [&] {
+      scope s;
+      helper.join();
+      s.spawn([&] {
+        began.set();
+        never.wait();
+      });
+      began.wait();
+      throw std::runtime_error{"the owner's own"};
+    };
+    EXPECT_THROW(body(), std::runtime_error);
+  });
+}
+
 TEST_P(scopes, the_destructor_against_failing_children) {
   runtime rt{options()};
   captured_stderr output;

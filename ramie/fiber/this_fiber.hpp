@@ -7,6 +7,7 @@
 #include <ramie/sched/suspend.hpp>
 
 #include <chrono>
+#include <source_location>
 #include <string_view>
 #include <thread>
 
@@ -21,21 +22,24 @@ RAMIE_ALWAYS_INLINE void yield() noexcept {
 
 /// Suspends (a plain thread: blocks) until the deadline. Throws `cancelled` if the fiber is asked to stop,
 /// std::bad_alloc.
-void sleep_until(std::chrono::steady_clock::time_point deadline);
+void sleep_until(std::chrono::steady_clock::time_point deadline,
+                 std::source_location where = std::source_location::current());
 
 template <class Clock, class Duration>
-void sleep_until(std::chrono::time_point<Clock, Duration> deadline);
+void sleep_until(std::chrono::time_point<Clock, Duration> deadline,
+                 std::source_location where = std::source_location::current());
 
 /// As sleep_until(now + duration); durations too long for the clock never end.
 template <class Rep, class Period>
-void sleep_for(std::chrono::duration<Rep, Period> duration) {
-  sleep_until(detail::time_after(duration));
+void sleep_for(std::chrono::duration<Rep, Period> duration,
+               std::source_location where = std::source_location::current()) {
+  sleep_until(detail::time_after(duration), where);
 }
 
 template <class Clock, class Duration>
-void sleep_until(std::chrono::time_point<Clock, Duration> deadline) {
+void sleep_until(std::chrono::time_point<Clock, Duration> deadline, std::source_location where) {
   // Clocks other than the steady one may be set meanwhile: look again.
-  for (auto now = Clock::now(); now < deadline; now = Clock::now()) sleep_for(deadline - now);
+  for (auto now = Clock::now(); now < deadline; now = Clock::now()) sleep_for(deadline - now, where);
 }
 
 /// The running fiber; on a plain thread, an id of the thread's.

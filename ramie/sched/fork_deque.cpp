@@ -48,7 +48,7 @@ struct promoted_job : task {
 namespace {
 
 constexpr std::uint8_t promoted_list = task_cache::list_of(sizeof(promoted_job));
-constexpr task_type promoted_type{nullptr, nullptr, nullptr, true};
+constexpr task_type promoted_type{nullptr, nullptr, nullptr, task_kind::promoted_job};
 
 char kept_back_place;
 promoted_job* kept_back() noexcept { return reinterpret_cast<promoted_job*>(&kept_back_place); }
@@ -118,7 +118,8 @@ bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept {
 void wait_for_thief(fork_frame& f) noexcept {
   std::uint64_t seen = f.state.load_acquire();
   if (seen == fork_frame::done) return;
-  wait pause{wait::kind::uninterruptible};
+  static constexpr wait_site site{"fork_join", {}};
+  wait pause{wait::kind::uninterruptible, site};
   if (f.shared_state().compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel,
                                                std::memory_order_acquire)) {
     pause.suspend();
@@ -165,7 +166,8 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   task* root = parent;
   while (root != nullptr && (root->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) root = root->parent;
   if (root != nullptr) root->flags.fetch_or(task::forked_flag, std::memory_order_acq_rel);
-  task strand;
+  strand_task strand;
+  strand.frame = f;
   strand.parent = parent;
   strand.flags.store(task::strand_flag, std::memory_order_relaxed);
   strand.where.store(here, std::memory_order_relaxed);
@@ -173,13 +175,16 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   here->occupant.store(&strand, std::memory_order_release);
   reinterpret_cast<fork_frame::function>(run)(*f);
   here->occupant.store(nullptr, std::memory_order_release);
+  if (task_extras* extras = strand.extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]]
+    delete extras;
   // Once `done` is there the frame may vanish. The parent may have put its reference in place of `run`.
   const std::uint64_t waiting = f->shared_state().exchange(fork_frame::done, std::memory_order_acq_rel);
   if (waiting != run) wake(waiter_ref::from_bits(waiting));
 }
 
 bool is_spent_job(const task& t) noexcept {
-  return t.type->is_promoted_job && static_cast<const promoted_job&>(t).claims.load(std::memory_order_acquire) != 0;
+  return t.type->kind == task_kind::promoted_job &&
+         static_cast<const promoted_job&>(t).claims.load(std::memory_order_acquire) != 0;
 }
 
 void run_promoted_job(worker* w, task* t) noexcept {

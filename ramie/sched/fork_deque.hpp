@@ -58,6 +58,11 @@ struct fork_frame {
   }
 };
 
+/// A frame that need not lie on its fiber's stack, but belongs to something that does (a scope).
+struct owned_frame : fork_frame {
+  void* owner;
+};
+
 using fork_slot = word<fork_frame*>;
 
 struct fork_deque {

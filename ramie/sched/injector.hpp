@@ -2,6 +2,7 @@
 // wake-up needs no memory. One short lock; workers look here every so many dispatches and whenever they run dry.
 #pragma once
 
+#include <ramie/sched/ready_item.hpp>
 #include <ramie/sched/spin_lock.hpp>
 #include <ramie/sched/task.hpp>
 
@@ -55,19 +56,33 @@ class injector {
     stacks_.push(s);
     size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
+  /// A resident that has something to do.
+  void push_resident(task* t) noexcept {
+    std::lock_guard guard{lock_};
+    residents_.push(t);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  void push(ready_item ready) noexcept {
+    if (ready.is_resident()) push_resident(ready.as_resident());
+    else push(ready.as_stack());
+  }
   struct item {
     stack* resume = nullptr;
     task* start = nullptr;
     explicit operator bool() const noexcept { return resume != nullptr || start != nullptr; }
   };
-  /// The oldest stack, or the oldest task; tasks first if `tasks_first`. `wanted(stack)` may refuse a stack.
+  /// The oldest stack or resident, by turns, or the oldest new task; tasks first if `tasks_first`. `wanted(stack)` may
+  /// refuse a stack.
   template <class Wanted>
   item pop(bool tasks_first, Wanted wanted) noexcept {
     item found;
     if (size() == 0) return found;
     std::lock_guard guard{lock_};
     if (tasks_first) found.start = tasks_.pop();
+    residents_first_ = !residents_first_;
+    if (!found && residents_first_) found.start = residents_.pop();
     if (!found) found.resume = stacks_.pop_if(wanted);
+    if (!found && !residents_first_) found.start = residents_.pop();
     if (!found && !tasks_first) found.start = tasks_.pop();
     if (found) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
     return found;
@@ -79,6 +94,8 @@ class injector {
   std::atomic<std::size_t> size_{0};
   intrusive_fifo<task> tasks_;
   intrusive_fifo<stack> stacks_;
+  intrusive_fifo<task> residents_;
+  bool residents_first_ = false;
 };
 
 }  // namespace ramie::detail

@@ -102,12 +102,12 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
 
 void scheduler::rescue(worker& w) noexcept {
   std::array<task*, spawn_deque::steal_most> tasks;
-  std::array<stack*, ready_queue::steal_most> stacks;
+  std::array<ready_item, ready_queue::steal_most> items;
   std::size_t moved = 0;
   for (std::size_t n; (n = w.spawned.steal(tasks.data())) != 0; moved += n)
     for (std::size_t i = 0; i < n; ++i) injected_.push(tasks[i]);
-  for (std::size_t n; (n = w.ready.steal_half(stacks.data())) != 0; moved += n)
-    for (std::size_t i = 0; i < n; ++i) injected_.push(stacks[i]);
+  for (std::size_t n; (n = w.ready.steal_half(items.data())) != 0; moved += n)
+    for (std::size_t i = 0; i < n; ++i) injected_.push(items[i]);
   if (moved != 0) wake_for_injection();
 }
 

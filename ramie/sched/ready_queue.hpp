@@ -1,12 +1,12 @@
-// The ready queue of a worker: stacks that may go on, first in first out. The owner adds at the tail and takes from the
-// head under a biased lock (a handful of plain instructions); thieves take half from the head.
+// The ready queue of a worker: fibers and residents that may go on, first in first out. The owner adds at the tail and
+// takes from the head under a biased lock (a handful of plain instructions); thieves take half from the head.
 //
 // A ring of fixed size, and behind it an intrusive list for what does not fit: a wake-up must never fail for want of
 // memory. Order is kept: once the list is not empty all additions go to it, until the ring has taken it up.
 #pragma once
 
 #include <ramie/sched/biased_lock.hpp>
-#include <ramie/stack/stack.hpp>
+#include <ramie/sched/ready_item.hpp>
 
 #include <array>
 #include <cstddef>
@@ -19,26 +19,36 @@ class ready_queue {
   static constexpr std::size_t steal_most = 128;  // bounds how long the owner may be kept out
 
   /// Owner. Returns how many are queued now.
-  RAMIE_ALWAYS_INLINE std::size_t push(stack* s) noexcept {
+  RAMIE_ALWAYS_INLINE std::size_t push(ready_item item) noexcept {
     return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE {
       const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
       const std::uint32_t n = tail - head_.load(std::memory_order_relaxed);
-      if (n >= ring_size || overflow_first_ != nullptr) [[unlikely]]
-        return push_overflow(s);
-      ring_[tail % ring_size] = s;
+      if (n >= ring_size || overflow_first_) [[unlikely]]
+        return push_overflow(item);
+      ring_[tail % ring_size] = item;
       tail_.store(tail + 1, std::memory_order_release);
       return std::size_t{n} + 1;
     });
   }
 
-  /// Owner. Null if empty.
-  RAMIE_ALWAYS_INLINE stack* pop() noexcept {
-    if (tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed)) return nullptr;
+  /// Owner. Empty if there is none.
+  RAMIE_ALWAYS_INLINE ready_item pop() noexcept {
+    if (tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed)) return {};
     return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE { return take(); });
   }
 
+  /// The same if a fiber is next; null if a resident is, or nobody.
+  RAMIE_ALWAYS_INLINE stack* pop_stack() noexcept {
+    if (tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed)) return nullptr;
+    return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE -> stack* {
+      const std::uint32_t head = head_.load(std::memory_order_relaxed);
+      if (head == tail_.load(std::memory_order_relaxed) || ring_[head % ring_size].is_resident()) return nullptr;
+      return take().as_stack();
+    });
+  }
+
   /// Another thread: at most half, oldest first, into `out` (room for steal_most). Returns how many.
-  std::size_t steal_half(stack** out) noexcept {
+  std::size_t steal_half(ready_item* out) noexcept {
     std::size_t taken = 0;
     if (size() == 0) return 0;
     lock_.try_as_thief([&] {
@@ -56,39 +66,39 @@ class ready_queue {
   }
 
  private:
-  RAMIE_ALWAYS_INLINE stack* take() noexcept {
+  RAMIE_ALWAYS_INLINE ready_item take() noexcept {
     const std::uint32_t head = head_.load(std::memory_order_relaxed);
-    if (head == tail_.load(std::memory_order_relaxed)) return nullptr;
-    stack* s = ring_[head % ring_size];
+    if (head == tail_.load(std::memory_order_relaxed)) return {};
+    const ready_item item = ring_[head % ring_size];
     head_.store(head + 1, std::memory_order_release);
-    if (overflow_first_ != nullptr) [[unlikely]]
+    if (overflow_first_) [[unlikely]]
       refill();
-    return s;
+    return item;
   }
 
-  RAMIE_COLD std::size_t push_overflow(stack* s) noexcept {
-    s->next = nullptr;
-    if (overflow_first_ == nullptr) overflow_first_ = s;
-    else overflow_last_->next = s;
-    overflow_last_ = s;
+  RAMIE_COLD std::size_t push_overflow(ready_item item) noexcept {
+    item.set_next({});
+    if (!overflow_first_) overflow_first_ = item;
+    else overflow_last_.set_next(item);
+    overflow_last_ = item;
     return ring_size;
   }
 
   // The ring was full and has one free place now.
   RAMIE_COLD void refill() noexcept {
-    stack* s = overflow_first_;
-    overflow_first_ = s->next;
+    const ready_item item = overflow_first_;
+    overflow_first_ = item.next();
     const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-    ring_[tail % ring_size] = s;
+    ring_[tail % ring_size] = item;
     tail_.store(tail + 1, std::memory_order_release);
   }
 
   biased_lock lock_;
   std::atomic<std::uint32_t> head_{0};  // both written inside the lock only
   std::atomic<std::uint32_t> tail_{0};
-  stack* overflow_first_ = nullptr;
-  stack* overflow_last_ = nullptr;
-  std::array<stack*, ring_size> ring_{};
+  ready_item overflow_first_;
+  ready_item overflow_last_;
+  std::array<ready_item, ring_size> ring_{};
 };
 
 }  // namespace ramie::detail

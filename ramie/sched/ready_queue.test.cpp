@@ -37,9 +37,9 @@ class ready_queues : public ::testing::Test {
 };
 
 TEST_F(ready_queues, are_empty_at_first) {
-  std::array<stack*, ready_queue::steal_most> loot{};
+  std::array<ready_item, ready_queue::steal_most> loot{};
   EXPECT_EQ(queue.size(), 0u);
-  EXPECT_EQ(queue.pop(), nullptr);
+  EXPECT_FALSE(queue.pop());
   EXPECT_EQ(queue.steal_half(loot.data()), 0u);
 }
 
@@ -47,8 +47,8 @@ TEST_F(ready_queues, are_first_in_first_out) {
   const items all{100};
   for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(queue.push(all[i]), i + 1);
   EXPECT_EQ(queue.size(), 100u);
-  for (std::size_t i = 0; i < 100; ++i) ASSERT_EQ(queue.pop(), all[i]);
-  EXPECT_EQ(queue.pop(), nullptr);
+  for (std::size_t i = 0; i < 100; ++i) ASSERT_EQ(queue.pop().as_stack(), all[i]);
+  EXPECT_FALSE(queue.pop());
 }
 
 TEST_F(ready_queues, keep_order_past_the_ring) {
@@ -57,8 +57,8 @@ TEST_F(ready_queues, keep_order_past_the_ring) {
   for (std::size_t i = 0; i < n; ++i)
     EXPECT_GE(queue.push(all[i]), std::min(i + 1, std::size_t{ready_queue::ring_size}));
   EXPECT_GE(queue.size(), ready_queue::ring_size);
-  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(queue.pop(), all[i]) << i;
-  EXPECT_EQ(queue.pop(), nullptr);
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(queue.pop().as_stack(), all[i]) << i;
+  EXPECT_FALSE(queue.pop());
   EXPECT_EQ(queue.size(), 0u);
 }
 
@@ -70,7 +70,7 @@ TEST_F(ready_queues, keep_order_while_they_go_in_and_out_of_overflow) {
   std::mt19937 random{7};
   std::size_t in = 0;
   std::size_t out = 0;
-  std::array<stack*, ready_queue::steal_most> loot{};
+  std::array<ready_item, ready_queue::steal_most> loot{};
   while (out < n) {
     const std::size_t target = random() % (3 * ready_queue::ring_size);
     while (in < n && in - out < target) queue.push(all[in++]);
@@ -80,31 +80,49 @@ TEST_F(ready_queues, keep_order_while_they_go_in_and_out_of_overflow) {
         const std::size_t before = queue.size();
         const std::size_t stolen = queue.steal_half(loot.data());
         ASSERT_EQ(stolen, std::min<std::size_t>((before + 1) / 2, ready_queue::steal_most));
-        for (std::size_t i = 0; i < stolen; ++i) ASSERT_EQ(loot[i], all[out++]);
+        for (std::size_t i = 0; i < stolen; ++i) ASSERT_EQ(loot[i].as_stack(), all[out++]);
       } else {
-        ASSERT_EQ(queue.pop(), all[out]);
+        ASSERT_EQ(queue.pop().as_stack(), all[out]);
         ++out;
       }
     }
     if (in == n && in == out) break;
   }
-  EXPECT_EQ(queue.pop(), nullptr);
+  EXPECT_FALSE(queue.pop());
 }
 
 TEST_F(ready_queues, give_thieves_half_rounded_up_but_not_too_much) {
   const items all{1000};
-  std::array<stack*, ready_queue::steal_most> loot{};
+  std::array<ready_item, ready_queue::steal_most> loot{};
   queue.push(all[0]);
   EXPECT_EQ(queue.steal_half(loot.data()), 1u);
   for (std::size_t i = 0; i < 9; ++i) queue.push(all[i]);
   EXPECT_EQ(queue.steal_half(loot.data()), 5u);
-  EXPECT_EQ(loot[0], all[0]);
-  EXPECT_EQ(loot[4], all[4]);
-  EXPECT_EQ(queue.pop(), all[5]);
-  while (queue.pop() != nullptr) {
+  EXPECT_EQ(loot[0].as_stack(), all[0]);
+  EXPECT_EQ(loot[4].as_stack(), all[4]);
+  EXPECT_EQ(queue.pop().as_stack(), all[5]);
+  while (queue.pop()) {
   }
   for (std::size_t i = 0; i < 1000; ++i) queue.push(all[i]);
   EXPECT_EQ(queue.steal_half(loot.data()), ready_queue::steal_most);
+}
+
+TEST_F(ready_queues, hold_residents_beside_fibers) {
+  constexpr std::size_t n = 3 * ready_queue::ring_size;
+  const items all{n};
+  const auto residents = std::make_unique<task[]>(n);
+  for (std::size_t i = 0; i < n; ++i) i % 3 == 0 ? queue.push(&residents[i]) : queue.push(all[i]);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % 3 == 0) {
+      ASSERT_EQ(queue.pop_stack(), nullptr) << i;
+      const ready_item item = queue.pop();
+      ASSERT_TRUE(item.is_resident()) << i;
+      ASSERT_EQ(item.as_resident(), &residents[i]);
+    } else {
+      ASSERT_EQ(queue.pop_stack(), all[i]) << i;
+    }
+  }
+  EXPECT_EQ(queue.pop_stack(), nullptr);
 }
 
 TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
@@ -124,11 +142,11 @@ TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
   std::atomic<std::size_t> stolen{0};
   for (int t = 0; t < thieves; ++t)
     threads.emplace_back([&] {
-      std::array<stack*, ready_queue::steal_most> loot{};
+      std::array<ready_item, ready_queue::steal_most> loot{};
       std::int64_t last = -1;
       while (!over.load(std::memory_order_acquire)) {
         const std::size_t got = queue.steal_half(loot.data());
-        for (std::size_t i = 0; i < got; ++i) take(loot[i], last);
+        for (std::size_t i = 0; i < got; ++i) take(loot[i].as_stack(), last);
         stolen.fetch_add(got, std::memory_order_relaxed);
         if (got == 0) ::sched_yield();
       }
@@ -144,12 +162,12 @@ TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
          --burst)
       queue.push(all[in++]);
     for (std::size_t burst = random() % 40; burst > 0; --burst)
-      if (const stack* s = queue.pop(); s != nullptr) take(s, last);
+      if (const ready_item item = queue.pop()) take(item.as_stack(), last);
   }
-  while (const stack* s = queue.pop()) take(s, last);
+  while (const ready_item item = queue.pop()) take(item.as_stack(), last);
   over.store(true, std::memory_order_release);
   for (std::thread& t : threads) t.join();
-  while (const stack* s = queue.pop()) take(s, last);
+  while (const ready_item item = queue.pop()) take(item.as_stack(), last);
   EXPECT_EQ(queue.size(), 0u);
   EXPECT_EQ(disorder.load(), 0);
   std::size_t wrong = 0;

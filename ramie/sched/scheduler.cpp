@@ -59,6 +59,11 @@ std::uint64_t long_wait_cycles() noexcept {
 #endif
 }
 
+work to_work(ready_item item) noexcept {
+  if (item.is_resident()) return {.start = item.as_resident()};
+  return {.resume = item.as_stack()};
+}
+
 guard_kind to_guard_kind(stack_guard guard) noexcept {
   switch (guard) {
     case stack_guard::madvise: return guard_kind::madvise;
@@ -88,7 +93,7 @@ work scheduler::find_work(worker* w) noexcept {
       if (task* t = w->spawned.pop(); t != nullptr) return found(w, {.start = t});
       w->spawn_turns = 0;
     }
-    if (stack* s = w->ready.pop(); s != nullptr) return found(w, {.resume = s});
+    if (const ready_item item = w->ready.pop()) return found(w, to_work(item));
     if (task* t = w->spawned.pop(); t != nullptr) return found(w, {.start = t});
     if (work next = take_injected(w, false)) return found(w, next);
     fire_timers(w);
@@ -217,7 +222,7 @@ work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
     if (n > 0) {
       w->steals_done.add();
       for (std::size_t i = 1; i < n; ++i) w->ready.push(w->loot[i]);
-      return {.resume = w->loot[0]};
+      return to_work(w->loot[0]);
     }
   }
   return {};
@@ -306,6 +311,13 @@ void scheduler::inject(stack* s) noexcept {
   // Once pushed, the fiber may run, end, and let the runtime end: `outsiders_` keeps this object until we are through.
   outsiders_.fetch_add(1, std::memory_order_acquire);
   injected_.push(s);
+  wake_for_injection();
+  outsiders_.fetch_sub(1, std::memory_order_release);
+}
+
+void scheduler::inject_resident(task* t) noexcept {
+  outsiders_.fetch_add(1, std::memory_order_acquire);
+  injected_.push_resident(t);
   wake_for_injection();
   outsiders_.fetch_sub(1, std::memory_order_release);
 }

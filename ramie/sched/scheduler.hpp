@@ -51,6 +51,8 @@ class scheduler {
   void submit_promoted(worker* w, task* t) noexcept;
   /// A stack that goes on, from outside the workers.
   void inject(stack* s) noexcept;
+  /// The same for a resident.
+  void inject_resident(task* t) noexcept;
 
   /// Stops accepting, cancels, waits until nothing is left, ends the threads. Once; later calls return at once. Not
   /// from a worker of this scheduler.

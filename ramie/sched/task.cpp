@@ -11,8 +11,8 @@
 namespace ramie::detail {
 
 void destroy_task(task* t) noexcept {
-  if (t->extras != nullptr) [[unlikely]]
-    delete t->extras;
+  if (task_extras* extras = t->extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]]
+    delete extras;
   const std::uint8_t list = t->list;
   t->~task();
   if (list != task_cache::no_list) [[likely]]
@@ -22,18 +22,24 @@ void destroy_task(task* t) noexcept {
 
 const char* name_of(const task* t) noexcept {
   while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
-  return t != nullptr && t->extras != nullptr ? t->extras->name.c_str() : "";
+  const task_extras* extras = t == nullptr ? nullptr : t->extras.load(std::memory_order_acquire);
+  return extras == nullptr ? "" : extras->name.c_str();
 }
 
 task_extras& extras_of(task& t) {
-  if (t.extras == nullptr) t.extras = new task_extras;
-  return *t.extras;
+  task_extras* extras = t.extras.load(std::memory_order_relaxed);
+  if (extras == nullptr) {
+    extras = new task_extras;
+    t.extras.store(extras, std::memory_order_release);
+  }
+  return *extras;
 }
 
 void request_stop(task& t) noexcept {
   // One order of changes to `flags`: a strand that marks the task after this finds the stop flag at its first wait.
   const std::uint32_t before = t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
-  if (t.extras != nullptr && t.extras->stop) t.extras->stop->request_stop();
+  if (task_extras* extras = t.extras.load(std::memory_order_acquire); extras != nullptr && extras->stop)
+    extras->stop->request_stop();
   heavy_fence();  // against the fiber that arms a wait and then looks at the flag, see wait.hpp
   if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(*s, &t);
   if ((before & task::forked_flag) == 0) return;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <ramie/base/config.hpp>
+#include <ramie/sched/region.hpp>
 #include <ramie/sched/task_memory.hpp>
 #include <ramie/sched/wait.hpp>
 
@@ -27,11 +28,18 @@ namespace ramie::detail {
 struct task;
 struct worker;
 
+enum class task_kind : std::uint8_t {
+  fiber,
+  promoted_job,  // fork_deque.cpp: a fork job taken out of its deque
+  resident,      // runs again and again; see worker.hpp
+};
+
 struct task_type {
   void (*run)(task& self) noexcept;  // calls the closure; leaves result or exception in the storage
   void (*skip)(task& self, std::exception_ptr why) noexcept;  // instead of run: drops the closure, leaves `why`
   void (*drop)(task& self) noexcept;                          // destroys result or exception
-  bool is_promoted_job;  // fork.cpp: not a fiber but a fork job taken out of its deque
+  task_kind kind = task_kind::fiber;
+  void (*rest)(task& self) noexcept = nullptr;  // resident: after each run
 };
 
 /// What few fibers have: allocated when first asked for.
@@ -39,6 +47,7 @@ struct task_extras {
   std::string name;
   std::size_t stack_size = 0;  // 0: the runtime's
   std::optional<std::stop_source> stop;
+  region_chain regions;
 };
 
 struct task {
@@ -49,26 +58,28 @@ struct task {
   static constexpr std::uint32_t own_stack_flag = 8;  // needs a stack of its own size
 
   static constexpr std::uint32_t forked_flag = 16;  // a fork job of it ran, or runs, as a strand elsewhere
+  static constexpr std::uint32_t region_flag = 32;  // inside a region
+  static constexpr std::uint32_t scope_flag = 64;   // a scope of it failed once
+  static constexpr std::uint32_t limited = strand_flag | region_flag | scope_flag;  // ask limits_of, not only stop_flag
 
   const task_type* type = nullptr;
-  task* next = nullptr;  // link of the injection queue
+  task* next = nullptr;  // link of the injection queue and of the ready queue's overflow
   std::atomic<std::uint64_t> completion{0};
-  std::atomic<stack*> where{nullptr};  // the stack it runs or waits on; null before its start
-  std::atomic<worker*> home{nullptr};  // the worker that ran it last
-  task* parent = nullptr;              // strand_flag: whose job this is
-  task_extras* extras = nullptr;
+  std::atomic<stack*> where{nullptr};         // the stack it runs or waits on; null before its start
+  std::atomic<worker*> home{nullptr};         // the worker that ran it last
+  task* parent = nullptr;                     // strand_flag: whose job this is
+  std::atomic<task_extras*> extras{nullptr};  // made by the fiber itself, or before it is submitted
   std::atomic<std::uint32_t> flags{0};
-  std::uint8_t list = 0;     // of task_cache; no_list: from operator new with task_alignment_most
-  std::uint8_t shields = 0;  // depth of uninterruptible sections; fiber only
+  std::uint8_t list = 0;  // of task_cache; no_list: from operator new with task_alignment_most
   // then the closure, or in its place the result
-
-  [[nodiscard]] bool stop_requested() const noexcept {
-    for (const task* t = this; t != nullptr; t = t->parent)
-      if ((t->flags.load(std::memory_order_acquire) & stop_flag) != 0) return true;
-    return false;
-  }
 };
-static_assert(sizeof(task) == 64);  // reserve: two bytes
+static_assert(sizeof(task) == 64);  // reserve: three bytes
+
+struct fork_frame;
+/// The task of a stolen fork job; lives on the stack it runs on.
+struct strand_task : task {
+  const fork_frame* frame = nullptr;
+};
 
 inline constexpr std::size_t task_alignment = 16;       // of blocks from the caches
 inline constexpr std::size_t task_alignment_most = 64;  // of closures and results
@@ -83,6 +94,7 @@ void destroy_task(task* t) noexcept;
 
 /// The name given at spawn, or "". Valid while the task is.
 [[nodiscard]] const char* name_of(const task* t) noexcept;
+/// Made at the first call. The fiber itself, or who made the task and has not submitted it. Throws std::bad_alloc.
 task_extras& extras_of(task& t);
 
 /// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller

@@ -79,7 +79,7 @@ struct closure_task : task {
     self.f.~F();
   }
   static void drop(task&) noexcept {}
-  static constexpr task_type how{&run, &skip, &drop, false};
+  static constexpr task_type how{&run, &skip, &drop};
 };
 
 template <class F>

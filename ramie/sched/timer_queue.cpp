@@ -65,17 +65,25 @@ bool timer_queue::remove(timer_node& node) noexcept {
 std::size_t timer_queue::fire(std::int64_t now) noexcept {
   std::size_t fired = 0;
   while (next_ns() <= now) {
-    std::array<waiter_ref, 32> due;
+    struct fired_timer {
+      waiter_ref waiter;
+      timer_node* to_call;
+    };
+    std::array<fired_timer, 32> due;
     std::size_t n = 0;
     {
       std::lock_guard guard{lock_};
       while (n < due.size() && !heap_.empty() && heap_.front().deadline_ns <= now) {
-        due[n++] = heap_.front().node->waiter;
+        timer_node* node = heap_.front().node;
+        due[n++] = {node->waiter, node->call == nullptr ? nullptr : node};
         take_out(0);
       }
     }
     if (n == 0) break;
-    for (std::size_t i = 0; i < n; ++i) wake(due[i], wake_reason::timeout);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (timer_node* node = due[i].to_call; node != nullptr) node->call(*node);
+      else wake(due[i].waiter, wake_reason::timeout);
+    }
     fired += n;
   }
   return fired;

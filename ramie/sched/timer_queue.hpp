@@ -18,8 +18,10 @@ namespace ramie::detail {
 
 class timer_queue;
 
+/// Wakes `waiter`, or calls `call` if that is set: then the node is the callee's, who may free it or add it again.
 struct timer_node {
   waiter_ref waiter;
+  void (*call)(timer_node& fired) noexcept = nullptr;  // short; does not suspend; on whichever thread fires
   timer_queue* queue = nullptr;
   std::size_t place = absent;
   static constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();

@@ -3,6 +3,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/futex.hpp>
+#include <ramie/sched/region.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/sched/worker.hpp>
@@ -28,6 +29,12 @@ void go_on(stack* s, std::uint32_t state_before) noexcept {
   if (s->top == nullptr) futex_wake(s->wait_word);
   else if (state_before == parked) make_ready(s);
   // A fiber that was armed finds out at its own switch (W3).
+}
+
+/// For those who meet `held`. The holder may have been preempted.
+void pause_a_little(int& round) noexcept {
+  if (++round < 64) spin_pause();
+  else ::sched_yield();
 }
 
 /// Descriptors of plain threads: like those of stacks they are never freed, only reused.
@@ -71,20 +78,44 @@ stack* thread_descriptor() {
 
 }  // namespace
 
+claimed_wait claim(waiter_ref waiter, wake_reason reason) noexcept {
+  claimed_wait won;
+  stack* s = waiter.who();
+  std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
+  for (int round = 0;;) {
+    if ((word >> epoch_shift & reference_epochs) != waiter.epoch()) return won;
+    const std::uint32_t state = word & state_mask;
+    if (state == running) return won;
+    if (state == held) {
+      pause_a_little(round);
+      word = s->wait_word.load(std::memory_order_acquire);
+    } else if (s->wait_word.compare_exchange_weak(word, (word & ~state_mask) | held, std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
+      won.who_ = s;
+      won.before_ = word;
+      won.reason_ = reason;
+      return won;
+    }
+  }
+}
+
+void claimed_wait::go_on() noexcept {
+  who_->wait_word.store(claimed(before_, reason_), std::memory_order_release);
+  detail::go_on(who_, before_ & state_mask);
+}
+
 bool wake(waiter_ref waiter, wake_reason reason) noexcept {
   stack* s = waiter.who();
   std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
-  for (;;) {
+  for (int round = 0;;) {
     if ((word >> epoch_shift & reference_epochs) != waiter.epoch()) return false;
     const std::uint32_t state = word & state_mask;
     if (state == running) return false;
-    if (state == inspected) {
-      spin_pause();
+    if (state == held) {
+      pause_a_little(round);
       word = s->wait_word.load(std::memory_order_acquire);
-      continue;
-    }
-    if (s->wait_word.compare_exchange_weak(word, claimed(word, reason), std::memory_order_acq_rel,
-                                           std::memory_order_acquire)) {
+    } else if (s->wait_word.compare_exchange_weak(word, claimed(word, reason), std::memory_order_acq_rel,
+                                                  std::memory_order_acquire)) {
       go_on(s, state);
       return true;
     }
@@ -93,13 +124,13 @@ bool wake(waiter_ref waiter, wake_reason reason) noexcept {
 
 bool wake_cancelled(stack& s, const void* occupant) noexcept {
   std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-  for (;;) {
+  for (int round = 0;;) {
     const std::uint32_t state = word & state_mask;
     if (state == running || (word & cancellable) == 0) return false;
     // If the occupant changes after this look, so has the epoch, and the claim fails.
     if (s.occupant.load(std::memory_order_acquire) != occupant) return false;
-    if (state == inspected) {
-      spin_pause();
+    if (state == held) {
+      pause_a_little(round);
       word = s.wait_word.load(std::memory_order_acquire);
     } else if (s.wait_word.compare_exchange_weak(word, claimed(word, wake_reason::cancelled), std::memory_order_acq_rel,
                                                  std::memory_order_acquire)) {
@@ -120,8 +151,8 @@ bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const 
     word = s.wait_word.load(std::memory_order_acquire);
   }
   if ((word & state_mask) != parked || (word & cancellable) == 0) return false;
-  const std::uint32_t held = (word & ~state_mask) | inspected;
-  if (!s.wait_word.compare_exchange_strong(word, held, std::memory_order_acq_rel)) return false;
+  const std::uint32_t still = (word & ~state_mask) | held;
+  if (!s.wait_word.compare_exchange_strong(word, still, std::memory_order_acq_rel)) return false;
   const void* occupant = s.occupant.load(std::memory_order_acquire);
   if (occupant == nullptr || !ours(context, occupant)) {
     s.wait_word.store(word, std::memory_order_release);
@@ -132,26 +163,49 @@ bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const 
   return true;
 }
 
-wait::wait(kind k) noexcept {
+wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_throw_{false}, limit_ns_{region::never} {
   worker* w = current_worker();
-  fiber_ = w != nullptr && w->running != nullptr;
-  self_ = fiber_ ? w->running : thread_descriptor();
-  may_throw_ = false;
-  const std::uint32_t epoch = self_->wait_word.load(std::memory_order_relaxed) >> epoch_shift;
-  ref_ = waiter_ref{self_, epoch};
-  if (!fiber_) {
-    self_->wait_word.store(epoch << epoch_shift | armed, std::memory_order_release);
+  if (w == nullptr || w->running == nullptr) [[unlikely]] {
+    mode_ = mode::thread;
+    self_ = thread_descriptor();
+    if (k == kind::cancellable) limit_ns_ = limits_of_thread().deadline_ns;
+    arm(site);
     return;
   }
+  self_ = w->running;
   task* t = w->current();
   RAMIE_ASSERT(t != nullptr, "a worker's own code tried to suspend");
   t->home.store(w, std::memory_order_relaxed);
-  // A destructor that runs while an exception passes must be able to wait without a second exception.
-  may_throw_ = k == kind::cancellable && t->shields == 0 && static_cast<std::uint32_t>(w->exceptions->uncaught) == 0;
-  self_->wait_word.store(epoch << epoch_shift | (may_throw_ ? cancellable : 0) | armed, std::memory_order_release);
-  if (!may_throw_) return;
+  if (k == kind::cancellable) {
+    // A destructor that runs while an exception passes must be able to wait without a second exception.
+    may_throw_ = static_cast<std::uint32_t>(w->exceptions->uncaught) == 0;
+    if (may_throw_ && (t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]]
+      may_throw_ = !limits_of(*t).shielded;
+  }
+  arm(site);
+  if (k == kind::uninterruptible || static_cast<std::uint32_t>(w->exceptions->uncaught) != 0) return;
   light_fence();
-  if (t->stop_requested() || w->draining.load(std::memory_order_relaxed)) wake(ref_, wake_reason::cancelled);
+  if ((t->flags.load(std::memory_order_acquire) & (task::stop_flag | task::limited)) != 0 ||
+      w->draining.load(std::memory_order_relaxed)) [[unlikely]]
+    look_at_limits(*t);
+}
+
+void wait::arm(const wait_site& site) noexcept {
+  const std::uint32_t epoch = self_->wait_word.load(std::memory_order_relaxed) >> epoch_shift;
+  ref_ = waiter_ref{self_, epoch};
+  self_->site = &site;
+  self_->wait_word.store(epoch << epoch_shift | (may_throw_ ? cancellable : 0) | armed, std::memory_order_release);
+}
+
+void wait::look_at_limits(task& t) noexcept {
+  const limits bounds = limits_of(t);
+  if (bounds.deadline_ns != region::never) {
+    mode_ = mode::limited_fiber;
+    limit_ns_ = bounds.deadline_ns;
+  }
+  const bool draining = current_worker()->draining.load(std::memory_order_relaxed);
+  if (bounds.stopped || (draining && !bounds.shielded) || (limit_ns_ != region::never && limit_ns_ <= now_ns()))
+    wake(ref_, wake_reason::cancelled);
 }
 
 bool wait::withdraw() noexcept {
@@ -165,56 +219,77 @@ bool wait::withdraw() noexcept {
 }
 
 wake_reason wait::suspend_slowly() {
-  if (!fiber_) {
-    std::uint32_t word;
-    while (((word = self_->wait_word.load(std::memory_order_acquire)) & state_mask) == armed)
-      futex_wait(self_->wait_word, word);
-    return reason();
-  }
-  while ((self_->wait_word.load(std::memory_order_acquire) & state_mask) == armed) {
-    if (suspend_out_of_line(current_forks(), after_switch::park)) break;
+  if (mode_ == mode::fiber) return suspend_fiber();
+  if (limit_ns_ == region::never) return suspend_thread_until(region::never);
+  const wake_reason why = suspend_until_ns(limit_ns_);
+  return why == wake_reason::timeout ? wake_reason::cancelled : why;
+}
+
+wake_reason wait::suspend_fiber() {
+  for (int round = 0;;) {
+    const std::uint32_t state = self_->wait_word.load(std::memory_order_acquire) & state_mask;
+    if (state == held) {
+      pause_a_little(round);
+      continue;
+    }
+    if (state != armed || suspend_out_of_line(current_forks(), after_switch::park)) break;
     // No stack for the rest of the worker's work.
     if (may_throw_) {
-      if (!withdraw()) break;
+      if (!withdraw()) continue;
       throw resource_error{
           "ramie: cannot suspend: no stack to be had for other work (see vm.max_map_count, RLIMIT_AS, "
           "vm.overcommit_memory)",
           ENOMEM};
     }
     const timespec pause{0, 1'000'000};
-    ::nanosleep(&pause,
-                nullptr);  // stalls this worker, as a plain thread would, until stacks come back or the wait is over
+    ::nanosleep(&pause, nullptr);  // stalls this worker, as a plain thread would, until stacks come back
   }
   return reason();
 }
 
-wake_reason wait::suspend_until(steady::time_point deadline) {
-  const std::int64_t deadline_ns = to_ns(deadline);
-  if (!fiber_) {
-    std::uint32_t word;
-    while (((word = self_->wait_word.load(std::memory_order_acquire)) & state_mask) == armed) {
+wake_reason wait::suspend_thread_until(std::int64_t deadline_ns) noexcept {
+  for (int round = 0;;) {
+    const std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
+    const std::uint32_t state = word & state_mask;
+    if (state == held) {
+      pause_a_little(round);
+    } else if (state != armed) {
+      return reason();
+    } else if (deadline_ns == region::never) {
+      futex_wait(self_->wait_word, word);
+    } else {
       const std::int64_t left = deadline_ns - now_ns();
       if (left <= 0) wake(ref_, wake_reason::timeout);
       else futex_wait(self_->wait_word, word, left);
     }
-    return reason();
   }
+}
+
+wake_reason wait::suspend_until_ns(std::int64_t deadline_ns) {
+  if (mode_ == mode::thread) return suspend_thread_until(deadline_ns);
   timer_node timer;
   timer.waiter = ref_;
   try {
     current_worker()->timers.add(timer, deadline_ns);
   } catch (...) {
     if (withdraw()) throw;
-    return reason();
+    return suspend_fiber();
   }
   try {
-    const wake_reason why = suspend();
+    const wake_reason why = suspend_fiber();
     if (why != wake_reason::timeout) timer.queue->remove(timer);
     return why;
   } catch (...) {
     timer.queue->remove(timer);
     throw;
   }
+}
+
+wake_reason wait::suspend_until(steady::time_point deadline) {
+  const std::int64_t deadline_ns = to_ns(deadline);
+  if (mode_ == mode::fiber || limit_ns_ > deadline_ns) return suspend_until_ns(deadline_ns);
+  // The region's end comes first.
+  return suspend_slowly();
 }
 
 }  // namespace ramie::detail

@@ -1,6 +1,6 @@
 // Suspending and waking: one word per stack decides who wakes it, and that it is woken once.
 //
-//   word = epoch | reason | cancellable | state          state: running, armed, parked, inspected
+//   word = epoch | reason | cancellable | state          state: running, armed, parked, held
 //
 // A wait, step by step:
 //  W1 The fiber arms its word: state = armed, epoch as it is.
@@ -16,8 +16,10 @@
 //
 // A plain thread waits on a descriptor of its own by futex; it stays `armed` until it is claimed.
 //
-// An inspector (shutdown, dumps) may hold a parked stack still: parked -> inspected -> parked. Wakers wait the few
-// instructions out.
+// A waker that has something to hand over first *claims* (armed or parked -> held: nobody else can win any more),
+// writes what it brings to where the waiter will look for it, and then lets the waiter go on (held -> running, next
+// epoch). An inspector (shutdown, dumps) may hold a parked stack still: parked -> held -> parked. Whoever meets `held`,
+// a competing waker or the destination in W3, waits the few instructions out.
 //
 // Cancellation: the canceller sets a flag of the task, issues a heavy fence, and then claims what it finds armed or
 // parked and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
@@ -31,15 +33,18 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <source_location>
 
 namespace ramie::detail {
+
+struct task;
 
 using steady = std::chrono::steady_clock;
 
 enum class wake_reason : std::uint32_t { event = 0, timeout = 1, cancelled = 2 };
 
 namespace wait_word {
-inline constexpr std::uint32_t state_mask = 3, running = 0, armed = 1, parked = 2, inspected = 3;
+inline constexpr std::uint32_t state_mask = 3, running = 0, armed = 1, parked = 2, held = 3;
 inline constexpr std::uint32_t cancellable = 4;
 inline constexpr unsigned reason_shift = 3;
 inline constexpr std::uint32_t reason_mask = 3;
@@ -70,8 +75,36 @@ class waiter_ref {
   std::uint64_t bits_ = 0;
 };
 
+/// What a wait is for and where, for reports: lives as long as the wait.
+struct wait_site {
+  const char* reason;          // "channel receive", "mutex", ...
+  std::source_location where;  // line 0: not known
+};
+
 /// Claims the wait (W4) and makes the waiter go on. False if it was over already. Any thread; does not suspend.
 bool wake(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
+
+/// A wait that the caller has won and now holds.
+class claimed_wait {
+ public:
+  claimed_wait() noexcept = default;
+  [[nodiscard]] explicit operator bool() const noexcept { return who_ != nullptr; }
+  /// Lets the waiter go on. Once, and soon: others spin meanwhile.
+  void go_on() noexcept;
+
+ private:
+  friend claimed_wait claim(waiter_ref, wake_reason) noexcept;
+  stack* who_ = nullptr;
+  std::uint32_t before_ = 0;
+  wake_reason reason_ = wake_reason::event;
+};
+
+/// The first half of `wake`, for wakers that hand something over. Empty if the wait was over already. Any thread; does
+/// not suspend.
+[[nodiscard]] claimed_wait claim(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
+
+/// True if the wait is over, or as good as: somebody has claimed it. Any thread.
+[[nodiscard]] inline bool is_over(waiter_ref waiter) noexcept;
 
 /// Claims whatever cancellable wait `s` is in at the moment, provided that `occupant` is on it. Any thread; does not
 /// suspend.
@@ -90,7 +123,7 @@ class wait {
 
   /// Arms (W1). A cancellable wait of a fiber that was asked to stop is over at once, with wake_reason::cancelled;
   /// while the fiber unwinds, waits are never cancellable.
-  explicit wait(kind k) noexcept;
+  explicit wait(kind k, const wait_site& site = unknown_site) noexcept;
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
 
@@ -103,8 +136,8 @@ class wait {
   /// Throws resource_error if the wait is cancellable and no stack can be had for other work; the wait is then
   /// withdrawn.
   RAMIE_ALWAYS_INLINE wake_reason suspend() {
-    if (fiber_ && (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed)
-        [[likely]]
+    if (mode_ == mode::fiber &&
+        (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed) [[likely]]
       if (suspend_here(current_forks(), after_switch::park)) [[likely]]
         return reason();
     return suspend_slowly();
@@ -117,12 +150,29 @@ class wait {
     return static_cast<wake_reason>(self_->wait_word.load(std::memory_order_acquire) >> wait_word::reason_shift &
                                     wait_word::reason_mask);
   }
+  enum class mode : std::uint8_t { fiber, limited_fiber, thread };
+
   wake_reason suspend_slowly();
+  wake_reason suspend_fiber();
+  wake_reason suspend_thread_until(std::int64_t deadline_ns) noexcept;
+  wake_reason suspend_until_ns(std::int64_t deadline_ns);
+  void arm(const wait_site& site) noexcept;
+  void look_at_limits(task& t) noexcept;
+
+  static constexpr wait_site unknown_site{"unknown", {}};
 
   stack* self_;
   waiter_ref ref_;
-  bool fiber_;
+  mode mode_;
   bool may_throw_;
+  std::int64_t limit_ns_;  // of the regions around it; unless `mode::fiber`
 };
+
+inline bool is_over(waiter_ref waiter) noexcept {
+  const std::uint32_t word = waiter.who()->wait_word.load(std::memory_order_acquire);
+  const std::uint32_t state = word & wait_word::state_mask;
+  return (word >> wait_word::epoch_shift & wait_word::reference_epochs) != waiter.epoch() ||
+         state == wait_word::running;
+}
 
 }  // namespace ramie::detail

@@ -20,6 +20,7 @@
 
 #include <cxxabi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include <cstdio>
@@ -37,6 +38,16 @@ constexpr std::size_t fork_capacity = 16 * 1024;  // jobs; a deeper nest is prom
 
 void loop_entry(std::uintptr_t word, void* arrived_on) noexcept;
 void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept;
+
+/// The wait was claimed between arming and the switch: W3.
+RAMIE_COLD void claimed_early(stack* s) noexcept {
+  for (int round = 0; (s->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::held;
+       ++round) {
+    if (round < 64) spin_pause();
+    else ::sched_yield();
+  }
+  make_ready(s);
+}
 
 /// L5.
 RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept {
@@ -56,7 +67,7 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
           s->wait_word.compare_exchange_strong(word_now, (word_now & ~wait_word::state_mask) | wait_word::parked,
                                                std::memory_order_acq_rel)) [[likely]]
         break;
-      make_ready(s);  // claimed between arming and here
+      claimed_early(s);
       break;
     }
   }
@@ -131,7 +142,7 @@ void run_task(worker* w, task* t, stack* here) noexcept {
 RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
   stack* s = nullptr;
   try {
-    s = acquire_stack(stack_class_of(t->extras->stack_size, w->owner->stacks_guard()));
+    s = acquire_stack(stack_class_of(t->extras.load(std::memory_order_relaxed)->stack_size, w->owner->stacks_guard()));
   } catch (const std::exception&) {
     t->type->skip(*t, std::current_exception());
     complete(t, w->running);
@@ -143,9 +154,24 @@ RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
   go(w, s);
 }
 
+void run_resident(worker* w, task* t, stack* here) noexcept {
+  const task_type* type = t->type;
+  t->where.store(here, std::memory_order_release);
+  t->home.store(w, std::memory_order_relaxed);
+  here->occupant.store(t, std::memory_order_release);
+  type->run(*t);
+  here->occupant.store(nullptr, std::memory_order_release);
+  type->rest(*t);
+}
+
+RAMIE_COLD void start_job_or_resident(worker* w, task* t) noexcept {
+  if (t->type->kind == task_kind::promoted_job) run_promoted_job(w, t);
+  else run_resident(w, t, w->running);
+}
+
 RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
-  if (t->type->is_promoted_job) [[unlikely]]
-    run_promoted_job(w, t);
+  if (t->type->kind != task_kind::fiber) [[unlikely]]
+    start_job_or_resident(w, t);
   else if ((t->flags.load(std::memory_order_relaxed) & task::own_stack_flag) != 0) [[unlikely]]
     start_on_own_stack(w, t);
   else run_task(w, t, w->running);
@@ -159,9 +185,11 @@ RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
     if (w->until_tick > 1 && !w->searching) [[likely]] {
       --w->until_tick;
       w->owner->dispatching(w);
-      if (stack* s = w->spawn_turns == 0 ? w->ready.pop() : nullptr; s != nullptr) {
+      if (const ready_item item = w->spawn_turns == 0 ? w->ready.pop() : ready_item{}) {
         w->dispatches.add();
-        go(w, s);
+        if (!item.is_resident()) go(w, item.as_stack());
+        run_resident(w, item.as_resident(), w->running);
+        continue;
       }
       if (task* t = w->spawned.pop(); t != nullptr) {
         w->dispatches.add();
@@ -236,12 +264,12 @@ RAMIE_ALWAYS_INLINE stack* choose(worker* w) noexcept {
   stack* to = nullptr;
   if (--w->until_tick != 0 && w->spawn_turns == 0) [[likely]] {
     w->owner->dispatching(w);
-    to = w->ready.pop();
+    to = w->ready.pop_stack();
   }
   if (to == nullptr) {
     to = fresh_loop(w);
     if (to == nullptr) [[unlikely]]
-      to = w->ready.pop();
+      to = w->ready.pop_stack();
   }
   return to;
 }
@@ -309,6 +337,16 @@ void make_ready(stack* s) noexcept {
     home->published(w, w->ready.push(s));
   } else {
     home->inject(s);
+  }
+}
+
+void make_resident_ready(scheduler& s, task& t) noexcept {
+  worker* w = current_worker();
+  if (w != nullptr && w->owner == &s) [[likely]] {
+    w->wakes.add();
+    s.published(w, w->ready.push(&t));
+  } else {
+    s.inject_resident(&t);
   }
 }
 

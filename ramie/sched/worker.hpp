@@ -65,7 +65,8 @@ struct alignas(128) worker : fork_deque {
   std::size_t native_size = 0;
   void* native_fiber = nullptr;
   std::unique_ptr<fork_slot[]> fork_slots;
-  std::array<stack*, ready_queue::steal_most> loot{};  // what was stolen at once; here to keep the loop's stack small
+  std::array<ready_item, ready_queue::steal_most>
+      loot{};  // what was stolen at once; here to keep the loop's stack small
   struct look {
     std::uint64_t dispatches = ~std::uint64_t{0};
     std::uint32_t still_rounds = 0;
@@ -95,6 +96,13 @@ struct alignas(128) worker : fork_deque {
 
 /// A fiber goes on: `s` is parked and claimed. Any thread.
 void make_ready(stack* s) noexcept;
+
+/// Residents: tasks that run again and again, such as actors. A resident is idle, ready (in a queue) or running;
+/// whoever makes it ready must know that it is idle, so it is never in two queues or run twice at once. It runs like a
+/// new task, in place on the loop's stack (`type->run`), and may suspend like any fiber. When that returns, and the
+/// stack is no longer its own, `type->rest` is called as the last thing: it makes the resident ready again, lets it be
+/// idle, or ends its life. `s`: the scheduler it belongs to. Any thread; does not suspend.
+void make_resident_ready(scheduler& s, task& t) noexcept;
 
 /// Moves the pending fork jobs of the running fiber to where any fiber may run them.
 void promote_fork_jobs(worker* w) noexcept;

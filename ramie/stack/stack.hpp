@@ -13,13 +13,17 @@
 namespace ramie::detail {
 
 class stack_class;  // all stacks of one size and one kind of guard, see pool.hpp
+struct wait_site;   // sched/wait.hpp
 
 struct alignas(64) stack {
   context saved;                         // where to resume; complete only after the switch away
   std::atomic<std::uint32_t> wait_word;  // sched/wait.hpp: epoch, reason, state
   std::uint32_t index;                   // which slot of the class
   std::atomic<void*> occupant;           // the task that runs or waits here, null while pooled
-  stack* next;                           // link of the pool's free lists and of the run queues
+  union {
+    stack* next;            // link of the pool's free lists and of the run queues
+    const wait_site* site;  // while it waits: for what, and where
+  };
   stack_class* owner;
   char* top;  // one past the highest usable byte, 64-byte aligned (colour included)
 };

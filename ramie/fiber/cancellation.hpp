@@ -1,0 +1,82 @@
+// Deadlines and shields around stretches of code. How waits learn of them: ramie/sched/region.hpp.
+#pragma once
+
+#include <ramie/base/deadline.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/sched/region.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace ramie {
+
+namespace detail {
+
+/// Opens a region for a block.
+class region_guard {
+ public:
+  explicit region_guard(std::int64_t deadline_ns) {
+    region_.deadline_ns = deadline_ns;
+    open_region(region_);
+  }
+  region_guard() {
+    region_.shield = true;
+    open_region(region_);
+  }
+  region_guard(const region_guard&) = delete;
+  region_guard& operator=(const region_guard&) = delete;
+  ~region_guard() { close_region(region_); }
+
+ private:
+  region region_;
+};
+
+/// Was it this deadline that ended a wait, and nothing outside of it? To be asked when the region is closed.
+[[nodiscard]] bool only_late(std::int64_t deadline_ns) noexcept;
+[[noreturn]] void throw_timeout();
+
+template <class F>
+std::invoke_result_t<F&> call_until(std::int64_t deadline_ns, F& f) {
+  try {
+    region_guard inside{deadline_ns};
+    return f();
+  } catch (const cancelled&) {
+    if (!only_late(deadline_ns)) throw;
+  }
+  throw_timeout();
+}
+
+}  // namespace detail
+
+/// Calls f() and returns its result. Once `deadline` has passed, every wait inside f (channels, select, sync, sleep,
+/// join, ask; in the calling fiber and in its fork jobs, not in fibers that it spawned) ends by `cancelled`, and when
+/// that leaves f, this throws timeout_error. Code that does not wait is not interrupted; `this_fiber::stop_requested`
+/// tells it. Nested deadlines: the earliest wins, and its own call throws timeout_error. What f returned or threw
+/// otherwise is passed on, even if late. Suspends if f does. Fibers and plain threads.
+template <class F>
+  requires std::invocable<F&>
+std::invoke_result_t<F&> with_deadline(std::chrono::steady_clock::time_point deadline, F&& f) {
+  return detail::call_until(deadline.time_since_epoch() / std::chrono::nanoseconds{1}, f);
+}
+
+/// As with_deadline, `timeout` from now. A timeout of zero or less lets f run up to its first wait.
+template <class Rep, class Period, class F>
+  requires std::invocable<F&>
+std::invoke_result_t<F&> with_timeout(std::chrono::duration<Rep, Period> timeout, F&& f) {
+  return with_deadline(detail::time_after(timeout), f);
+}
+
+/// Calls f() and returns its result. Inside it nothing from outside ends a wait: no request_stop, no shutdown, no
+/// failing scope, no deadline around it. For clean-up that has to wait. Deadlines opened inside it do count. Suspends
+/// if f does. Fibers and plain threads.
+template <class F>
+  requires std::invocable<F&>
+std::invoke_result_t<F&> shield(F&& f) {
+  detail::region_guard inside;
+  return f();
+}
+
+}  // namespace ramie

@@ -1,0 +1,43 @@
+#include <ramie/sched/adaptive_lock.hpp>
+
+#include <sched.h>
+
+namespace ramie::detail {
+
+namespace {
+fork_deque* nobody() noexcept { return reinterpret_cast<fork_deque*>(std::uintptr_t{1}); }  // no worker's address
+}  // namespace
+
+void adaptive_lock::lock_slowly(fork_deque* me) noexcept {
+  others_.lock();
+  if (me != nullptr && asymmetric_fences && owner_.load(std::memory_order_relaxed) == nullptr) {
+    // Inside before it is known as the owner: whoever sees the owner waits for it.
+    inside_.store(1, std::memory_order_relaxed);
+    as_owner_ = true;
+    owner_.store(me, std::memory_order_release);
+    others_.unlock();
+    return;
+  }
+  end_ownership();
+}
+
+bool adaptive_lock::try_lock_slowly() noexcept {
+  if (!others_.try_lock()) return false;
+  end_ownership();
+  return true;
+}
+
+void adaptive_lock::end_ownership() noexcept {
+  const fork_deque* seen = owner_.load(std::memory_order_acquire);
+  if (seen != nobody()) {
+    owner_.store(nobody(), std::memory_order_relaxed);
+    if (seen != nullptr) heavy_fence();
+    for (int round = 0; inside_.load(std::memory_order_acquire) != 0; ++round) {
+      if (round < 64) spin_pause();
+      else ::sched_yield();
+    }
+  }
+  as_owner_ = false;
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,73 @@
+// A lock for short critical sections that is nearly free while one worker alone uses it, and a spin lock from the
+// first use by anybody else on. Most channels, mailboxes and the like live and die on one worker.
+//
+//  Owner (the first worker that came)        Any other thread
+//  A1 inside = 1                             B1 take `others`
+//  A2 light fence                            B2 owner is a worker? owner = nobody, for good;
+//  A3 owner is still this worker?               heavy fence; wait until inside == 0
+//     else inside = 0 and go on as B1        B3 critical section
+//  A4 critical section                       B4 release `others`
+//  A5 inside = 0 (release)
+//
+// A1/A3 and B2 cannot both miss each other (fence.hpp). If the owner passed A3, the other waits at B2 for A5, whose
+// release its acquire reads; later owners see at A3 that they own nothing any more. A worker becomes the owner by a
+// compare-and-swap from "fresh". Owners are told apart by address; if a new worker gets the address of one that ended,
+// it simply owns what the old one did.
+//
+// Rejected: giving ownership to another worker after a streak of uses by it alone. Every change of hands costs a heavy
+// fence (some microseconds, and an interruption of all workers), and fibers that wander between two workers produce
+// them without end. Fibers that all moved to another worker pay for atomic instructions instead, some 10 ns a message.
+//
+// The idea of reservation: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
+#pragma once
+
+#include <ramie/sched/current.hpp>
+#include <ramie/sched/fork_deque.hpp>
+#include <ramie/sched/spin_lock.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace ramie::detail {
+
+/// Lockable. Never held across a suspension; locked and unlocked by the same thread.
+class adaptive_lock {
+ public:
+  RAMIE_ALWAYS_INLINE void lock() noexcept {
+    fork_deque* me = current_forks();
+    if (!enter_as_owner(me)) [[unlikely]]
+      lock_slowly(me);
+  }
+  RAMIE_ALWAYS_INLINE bool try_lock() noexcept {
+    fork_deque* me = current_forks();
+    return enter_as_owner(me) || try_lock_slowly();
+  }
+  RAMIE_ALWAYS_INLINE void unlock() noexcept {
+    if (as_owner_) [[likely]]
+      inside_.store(0, std::memory_order_release);
+    else others_.unlock();
+  }
+
+ private:
+  RAMIE_ALWAYS_INLINE bool enter_as_owner(fork_deque* me) noexcept {
+    if (me == nullptr || owner_.load(std::memory_order_relaxed) != me) return false;
+    inside_.store(1, std::memory_order_relaxed);
+    light_fence();
+    if (owner_.load(std::memory_order_relaxed) != me) [[unlikely]] {
+      inside_.store(0, std::memory_order_release);
+      return false;
+    }
+    as_owner_ = true;
+    return true;
+  }
+  RAMIE_NOINLINE void lock_slowly(fork_deque* me) noexcept;
+  RAMIE_NOINLINE bool try_lock_slowly() noexcept;
+  void end_ownership() noexcept;
+
+  std::atomic<fork_deque*> owner_{nullptr};  // null: fresh
+  std::atomic<std::uint32_t> inside_{0};
+  bool as_owner_ = false;  // how the lock is held now; written and read by the holder
+  spin_lock others_;
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,42 @@
+// What a ready queue holds: a stack whose fiber may go on, or a resident task that has something to do.
+#pragma once
+
+#include <ramie/sched/task.hpp>
+#include <ramie/stack/stack.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ramie::detail {
+
+/// One word; the lowest bit tells residents. Zero is nothing.
+class ready_item {
+ public:
+  ready_item() noexcept = default;
+  ready_item(std::nullptr_t) noexcept {}
+  RAMIE_ALWAYS_INLINE ready_item(stack* s) noexcept : bits_{reinterpret_cast<std::uintptr_t>(s)} {}
+  RAMIE_ALWAYS_INLINE ready_item(task* t) noexcept : bits_{reinterpret_cast<std::uintptr_t>(t) | 1} {}
+
+  [[nodiscard]] RAMIE_ALWAYS_INLINE explicit operator bool() const noexcept { return bits_ != 0; }
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool is_resident() const noexcept { return (bits_ & 1) != 0; }
+  [[nodiscard]] RAMIE_ALWAYS_INLINE stack* as_stack() const noexcept { return reinterpret_cast<stack*>(bits_); }
+  [[nodiscard]] RAMIE_ALWAYS_INLINE task* as_resident() const noexcept { return reinterpret_cast<task*>(bits_ - 1); }
+  friend bool operator==(ready_item, ready_item) noexcept = default;
+
+  /// The link that both kinds have, for lists of them.
+  [[nodiscard]] ready_item next() const noexcept {
+    ready_item found;
+    found.bits_ = reinterpret_cast<std::uintptr_t>(is_resident() ? static_cast<void*>(as_resident()->next)
+                                                                 : static_cast<void*>(as_stack()->next));
+    return found;
+  }
+  void set_next(ready_item item) const noexcept {
+    if (is_resident()) as_resident()->next = reinterpret_cast<task*>(item.bits_);
+    else as_stack()->next = reinterpret_cast<stack*>(item.bits_);
+  }
+
+ private:
+  std::uintptr_t bits_ = 0;
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,159 @@
+#include <ramie/sched/region.hpp>
+
+#include <ramie/base/assert.hpp>
+#include <ramie/sched/task.hpp>
+#include <ramie/sched/wait.hpp>
+#include <ramie/sched/worker.hpp>
+#include <ramie/stack/pool.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace ramie::detail {
+
+namespace {
+
+// One noinline accessor, as for the current worker: threads only, but their code may be compiled into fibers' too.
+RAMIE_NOINLINE region_chain& chain_of_thread() noexcept {
+  static thread_local region_chain chain;
+  asm volatile("");
+  return chain;
+}
+
+spin_lock stopped_lock;
+std::atomic<stopped_scope*> stopped_first{nullptr};  // written inside the lock
+
+bool lies_on(const stack& s, const void* place) noexcept {
+  const auto* at = static_cast<const char*>(place);
+  return s.top != nullptr && at >= lowest_usable(s) && at < s.top;
+}
+
+/// Where on the parent's stack the strand's job was forked: its frame, or the scope that the frame belongs to.
+const void* fork_place(const strand_task& strand) noexcept {
+  const stack* s = strand.parent == nullptr ? nullptr : strand.parent->where.load(std::memory_order_acquire);
+  if (s == nullptr || lies_on(*s, strand.frame)) return strand.frame;
+  return static_cast<const owned_frame*>(strand.frame)->owner;
+}
+
+/// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`?
+bool inside_stopped(const task& t, const char* place, const char* fence) noexcept {
+  if (stopped_first.load(std::memory_order_acquire) == nullptr) return false;
+  std::lock_guard guard{stopped_lock};
+  for (const stopped_scope* s = stopped_first.load(std::memory_order_relaxed); s != nullptr; s = s->next) {
+    if (s->owner != &t || (fence != nullptr && s->place > fence)) continue;
+    if (place != nullptr && place >= s->place + s->size) continue;  // an older frame
+    if (place != nullptr && place >= s->place) return true;
+    if (s->joining(s->place)) return true;
+  }
+  return false;
+}
+
+/// Adds what the chain says to `found`, from the regions around `place` outwards. Returns the shield that ends the
+/// view, or null.
+const region* look_outwards(region_chain& chain, const void* place, limits& found) noexcept {
+  std::lock_guard guard{chain.lock};
+  for (const region* r = chain.innermost; r != nullptr; r = r->outer) {
+    if (place != nullptr && std::less<const void*>{}(r, place)) continue;
+    if (r->shield) return r;
+    found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+limits limits_of(task& t) noexcept {
+  limits found;
+  const void* place = nullptr;
+  for (task* at = &t; at != nullptr; at = at->parent) {
+    const region* shield = nullptr;
+    if (task_extras* extras = at->extras.load(std::memory_order_acquire); extras != nullptr)
+      shield = look_outwards(extras->regions, place, found);
+    if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(shield)))
+      found.stopped = true;
+    if (shield != nullptr) {
+      found.shielded = !found.stopped;
+      return found;
+    }
+    const std::uint32_t flags = at->flags.load(std::memory_order_acquire);
+    if ((flags & task::stop_flag) != 0) found.stopped = true;
+    if ((flags & task::strand_flag) != 0) place = fork_place(static_cast<const strand_task&>(*at));
+  }
+  return found;
+}
+
+limits limits_of_thread() noexcept {
+  limits found;
+  look_outwards(chain_of_thread(), nullptr, found);
+  return found;
+}
+
+task* owner_of_place(const void* place) noexcept {
+  worker* w = current_worker();
+  for (task* t = w == nullptr || w->running == nullptr ? nullptr : w->current(); t != nullptr; t = t->parent) {
+    const stack* s = t->where.load(std::memory_order_acquire);
+    if (s != nullptr && lies_on(*s, place)) return t;
+  }
+  return nullptr;
+}
+
+void add_stopped(stopped_scope& s) noexcept {
+  {
+    std::lock_guard guard{stopped_lock};
+    s.next = stopped_first.load(std::memory_order_relaxed);
+    stopped_first.store(&s, std::memory_order_release);
+  }
+  if (s.owner != nullptr) s.owner->flags.fetch_or(task::scope_flag, std::memory_order_acq_rel);
+  heavy_fence();  // against the fiber that arms a wait and then looks at its flags, see wait.hpp
+  for_each_stack(
+      [](void*, stack& at) {
+        inspect_and_cancel(
+            at,
+            [](const void*, const void* occupant) {
+              auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
+              return (waiting->flags.load(std::memory_order_acquire) & task::limited) != 0 &&
+                     limits_of(*waiting).stopped;
+            },
+            nullptr, true);
+      },
+      nullptr);
+}
+
+void remove_stopped(stopped_scope& s) noexcept {
+  std::lock_guard guard{stopped_lock};
+  if (stopped_first.load(std::memory_order_relaxed) == &s) {
+    stopped_first.store(s.next, std::memory_order_release);
+    return;
+  }
+  stopped_scope* before = stopped_first.load(std::memory_order_relaxed);
+  while (before->next != &s) before = before->next;
+  before->next = s.next;
+}
+
+void open_region(region& r) {
+  worker* w = current_worker();
+  region_chain* chain;
+  if (w == nullptr || w->running == nullptr) {
+    chain = &chain_of_thread();
+  } else {
+    task* t = w->current();
+    chain = &extras_of(*t).regions;
+    t->flags.fetch_or(task::region_flag, std::memory_order_relaxed);
+  }
+  std::lock_guard guard{chain->lock};
+  r.outer = chain->innermost;
+  chain->innermost = &r;
+}
+
+void close_region(region& r) noexcept {
+  worker* w = current_worker();
+  task* t = w == nullptr || w->running == nullptr ? nullptr : w->current();
+  region_chain& chain = t == nullptr ? chain_of_thread() : t->extras.load(std::memory_order_relaxed)->regions;
+  std::lock_guard guard{chain.lock};
+  RAMIE_ASSERT(chain.innermost == &r, "a region was closed that is not the innermost of its fiber");
+  chain.innermost = r.outer;
+  // The flag may go only when no strand can need it: strands inside the region have ended.
+  if (t != nullptr && chain.innermost == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
+}
+
+}  // namespace ramie::detail
