@@ -2,7 +2,10 @@
 #pragma once
 
 #include <ramie/base/error.hpp>
+#include <ramie/channel/channel.hpp>
+#include <ramie/channel/select.hpp>
 #include <ramie/fiber/blocking.hpp>
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/join_handle.hpp>
 #include <ramie/fiber/options.hpp>

@@ -1,0 +1,58 @@
+// The steps that senders and receivers share: handing an element over, and waiting for a counterpart.
+#pragma once
+
+#include <ramie/channel/core.hpp>
+
+#include <type_traits>
+
+namespace ramie::detail {
+
+[[noreturn]] void throw_wait_cancelled();
+
+/// Moves an element from or to the claimed counterpart. If that throws: C6.
+template <class Move>
+RAMIE_ALWAYS_INLINE void hand_over(operation& counterpart, Move move, std::true_type /* cannot throw */) noexcept {
+  move();
+  counterpart.result = operation::outcome::done;
+}
+template <class Move>
+void hand_over(operation& counterpart, Move move, std::false_type) {
+  try {
+    move();
+    counterpart.result = operation::outcome::done;
+  } catch (...) {
+    // The lock may be held while it goes on: it comes back for it.
+    counterpart.result = operation::outcome::retry;
+    counterpart.claimed.go_on();
+    throw;
+  }
+}
+
+/// Waits in `line` as `mine`; `guard` is released meanwhile, and for good. Returns ok, closed or timeout, or `empty`:
+/// begin anew. Throws `cancelled`, and what suspending throws.
+template <class Suspend>
+RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line& line, operation& mine,
+                                                channel_guard& guard, wait& pause, Suspend suspend) {
+  mine.waiter = pause.ref();
+  line.add(mine);
+  guard.unlock();
+  wake_reason why;
+  try {
+    why = suspend(pause);
+  } catch (...) {
+    core.leave(line, mine);
+    throw;
+  }
+  if (why != wake_reason::event) [[unlikely]] {
+    core.leave(line, mine);  // C5
+    if (why == wake_reason::timeout) return channel_status::timeout;
+    throw_wait_cancelled();
+  }
+  switch (mine.result) {
+    case operation::outcome::done: return channel_status::ok;
+    case operation::outcome::closed: return channel_status::closed;
+    default: return channel_status::empty;
+  }
+}
+
+}  // namespace ramie::detail
