@@ -59,9 +59,10 @@ def provide(peer):
 def digest(peer):
     """Of the sources: what was built from others is built anew."""
     sums = hashlib.sha256()
-    for path in sorted(peer.folder.rglob("*")):
-        if path.is_file():
-            sums.update(str(path.relative_to(peer.folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for folder in (peer.folder, *(peer.folder.parent / name for name in peer.shared)):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                sums.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     return sums.hexdigest()[:16]
 
 

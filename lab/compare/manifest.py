@@ -7,7 +7,7 @@ from pathlib import Path
 
 KNOWN = {
     "name", "system", "summary", "packages", "programs", "files", "build", "run", "version", "flags", "warmup",
-    "environment", "malloc", "notes",
+    "environment", "malloc", "notes", "shared",
 }
 KNOWN_WORKLOAD = {"styles", "workers", "warmup", "parameters"}
 
@@ -21,6 +21,7 @@ class Ability:
     """A workload that a peer has."""
 
     styles: tuple
+    only: dict = field(default_factory=dict)  # style: the one number of workers that it knows
     workers: tuple = ()  # empty: any number
     warmup: int | None = None  # None: the peer's
     parameters: dict = field(default_factory=dict)  # over those of the case
@@ -40,6 +41,7 @@ class Peer:
     run: str
     version: str
     flags: str
+    shared: tuple  # folders beside it whose files it is built from too
     warmup: int
     environment: dict
     malloc: bool  # allocates by malloc, so that another one can be put under it
@@ -87,8 +89,14 @@ def read_ability(path, section):
     styles = words_of(section.get("styles", ""))
     if not styles:
         raise ManifestError(f"{path}: [{section.name}] names no styles")
+    only = {}
+    for style in styles:
+        name, colon, number = style.partition(":")
+        if colon:
+            only[name] = number_of(path, number, f"styles: {name}")
     return Ability(
-        styles=styles,
+        styles=tuple(style.partition(":")[0] for style in styles),
+        only=only,
         workers=tuple(number_of(path, word, "workers") for word in words_of(section.get("workers", ""))),
         warmup=number_of(path, section["warmup"], "warmup") if "warmup" in section else None,
         parameters=pairs_of(path, section.get("parameters", "")),
@@ -127,6 +135,7 @@ def read_manifest(path):
         run=peer["run"].strip(),
         version=peer.get("version", "").strip(),
         flags=peer.get("flags", "").strip(),
+        shared=words_of(peer.get("shared", "")),
         warmup=number_of(path, peer.get("warmup", "1"), "warmup"),
         environment=pairs_of(path, peer.get("environment", "")),
         malloc=peer.getboolean("malloc", fallback=False),

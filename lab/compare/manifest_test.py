@@ -15,7 +15,7 @@ environment = A=1
     B=x=y
 
 [skynet]
-styles = cup, mug
+styles = cup, mug:1
 workers = 1
 warmup = 3
 parameters = leaves=10
@@ -39,6 +39,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(peer.warmup, 1)
         ability = peer.abilities["skynet"]
         self.assertEqual((ability.styles, ability.workers, ability.warmup), (("cup", "mug"), (1,), 3))
+        self.assertEqual(ability.only, {"mug": 1})
         self.assertEqual(ability.parameters, {"leaves": "10"})
 
     def complaint(self, text):

@@ -72,7 +72,8 @@ def contestants_of(case, workers, choice, ramie_styles, peers):
             continue
         # Another malloc can only be put under what uses malloc: not under a virtual machine with a heap of its own.
         own = mallocs if peer.malloc else ("glibc",)
-        found += [Contestant(peer.key, style, "", malloc) for style in ability.styles for malloc in own]
+        found += [Contestant(peer.key, style, "", malloc) for style in ability.styles
+                  if ability.only.get(style, workers) == workers for malloc in own]
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from compare.manifest import Ability, Peer
 
 def peer(key="tea", styles=("cup",), workers=(), malloc=False, **more):
     return Peer(key=key, folder=Path("."), name=key, system=key, summary="", packages=(), programs=(), files=(), build=(),
-                run="{build}/tea --hot", version="", flags="", warmup=2, environment={"A": "1"}, malloc=malloc, notes="",
+                run="{build}/tea --hot", version="", flags="", shared=(), warmup=2, environment={"A": "1"}, malloc=malloc, notes="",
                 abilities={"skynet": Ability(styles=styles, workers=workers, **more)})
 
 
@@ -42,6 +42,12 @@ class Plans(unittest.TestCase):
         one, two = (self.groups(workloads=("skynet",), workers=(n,))[0] for n in (1, 2))
         self.assertEqual(len(one.contestants), 2)
         self.assertEqual(len(two.contestants), 1)
+
+    def test_a_style_that_knows_one_number_of_workers_only(self):
+        self.peers = {"tea": peer(styles=("cup", "mug"), only={"mug": 1})}
+        one, two = (self.groups(workloads=("skynet",), workers=(n,))[0] for n in (1, 2))
+        self.assertEqual([c.key for c in one.contestants[1:]], ["tea/cup", "tea/mug"])
+        self.assertEqual([c.key for c in two.contestants[1:]], ["tea/cup"])
 
     def test_mallocs_for_those_that_use_malloc(self):
         self.peers = {"tea": peer(), "pot": peer("pot", malloc=True)}
