@@ -1,6 +1,9 @@
 // All of ramie's public headers.
 #pragma once
 
+#include <ramie/actor/actor.hpp>
+#include <ramie/actor/dead_letters.hpp>
+#include <ramie/actor/registry.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/channel/channel.hpp>
 #include <ramie/channel/select.hpp>

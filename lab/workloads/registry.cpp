@@ -4,8 +4,9 @@ namespace ramie::lab {
 
 const std::vector<workload>& all_workloads() {
   static const std::vector<workload> all{
-      skynet_workload(), sum_workload(),    fib_workload(),  yield_workload(),
-      spawn_workload(),  memory_workload(), idle_workload(), self_test_workload(),
+      skynet_workload(),      sum_workload(),    fib_workload(),       yield_workload(),
+      spawn_workload(),       memory_workload(), idle_workload(),      actors_workload(),
+      idle_actors_workload(), mixed_workload(),  self_test_workload(),
   };
   return all;
 }

@@ -22,6 +22,9 @@ workload yield_workload();
 workload spawn_workload();
 workload memory_workload();
 workload idle_workload();
+workload actors_workload();
+workload idle_actors_workload();
+workload mixed_workload();
 workload self_test_workload();
 
 }  // namespace ramie::lab

@@ -26,6 +26,11 @@ const std::multimap<std::string, parameter_values>& small_sizes() {
       {"spawn", {{"count", 1234}}},
       {"memory", {{"count", 500}}},
       {"idle", {{"seconds", 1}}},
+      {"actors", {{"count", 1}}},
+      {"actors", {{"count", 1234}}},
+      {"idle_actors", {{"count", 500}}},
+      {"mixed", {{"rings", 1}, {"ring-size", 2}, {"token", 0}, {"repetitions", 1}, {"messages-only", 1}}},
+      {"mixed", {{"rings", 3}, {"ring-size", 5}, {"token", 40}, {"repetitions", 3}, {"messages-only", 1}}},
   };
   return sizes;
 }
@@ -55,6 +60,7 @@ std::vector<small_case> all_cases() {
 std::string case_name(const testing::TestParamInfo<small_case>& info) {
   std::string name = info.param.workload + "_" + info.param.style + "_" + std::to_string(info.param.workers) + "w";
   for (const auto& [parameter, value] : info.param.parameters) name += "_" + parameter + std::to_string(value);
+  std::replace(name.begin(), name.end(), '-', '_');  // GoogleTest wants names fit for C++
   return name;
 }
 

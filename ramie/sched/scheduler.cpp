@@ -483,6 +483,7 @@ void scheduler::stop() {
   heavy_fence();
   // Fibers that were just arming a wait when asked, or wait anew in a handler, are met in the next round.
   for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {
+    for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down();
     cancel_all();
     const timespec pause{0, pause_ns};
     ::nanosleep(&pause, nullptr);

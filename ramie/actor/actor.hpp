@@ -1,0 +1,108 @@
+// What a class actor derives from: its view of itself.
+#pragma once
+
+#include <ramie/actor/become.hpp>
+#include <ramie/actor/ref.hpp>
+#include <ramie/actor/spawn.hpp>
+#include <ramie/actor/timer.hpp>
+
+#include <chrono>
+#include <type_traits>
+#include <utility>
+
+namespace ramie {
+
+namespace detail {
+
+/// `note_act`: the watcher's handler of `down`. Throws std::bad_alloc.
+void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act);
+void unmonitor_actor(actor_cell& watcher, actor_cell& target) noexcept;
+void link_actors(actor_cell& self, actor_cell& other);
+void unlink_actors(actor_cell& self, actor_cell& other) noexcept;
+/// Marks the message that `c` is handling as kept. Throws usage_error if it is handling none.
+message& stash_current(actor_cell& c);
+void unstash(actor_cell& c) noexcept;
+
+}  // namespace detail
+
+/// Base of class actors: `class account : public ramie::actor<account>`. A has a public `on(M)` for each message type M
+/// it takes; what `on` returns is the reply to `ask`. It handles one message at a time; a handler may suspend, and one
+/// that throws ends the actor with that exception as its reason. Objects are made by spawn_actor only. All that is
+/// declared here is for the actor's own handlers and constructor, and does not suspend.
+template <class A>
+class actor {
+ public:
+  actor(const actor&) = delete;
+  actor& operator=(const actor&) = delete;
+
+ protected:
+  actor() = default;
+  ~actor() = default;
+
+  /// A reference to this actor.
+  [[nodiscard]] actor_ref<A> self() noexcept { return actor_ref<A>{cell()}; }
+  /// Ends the actor after this handler. What waits in the mailbox goes to the dead letters.
+  void stop() noexcept { cell().ending = true; }
+
+  /// When `other` has ended (at once if it has already), on(ramie::down) is told, once for each call. Throws
+  /// std::bad_alloc.
+  void monitor(const any_actor& other) {
+    static_assert(detail::handles_message<A, down>, "ramie: an actor that monitors others needs on(ramie::down)");
+    detail::monitor_actor(cell(), *other.cell(), &detail::act_on_tell<A, down>);
+  }
+  /// Takes all monitors of `other` back. One that has ended may still be in the mailbox.
+  void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell(), *other.cell()); }
+  /// When one of the two ends abnormally, so does the other, unless it has an on(ramie::exit_signal): then that is told
+  /// (of normal ends too). Throws std::bad_alloc.
+  void link(const any_actor& other) { detail::link_actors(cell(), *other.cell()); }
+  void unlink(const any_actor& other) noexcept { detail::unlink_actors(cell(), *other.cell()); }
+
+  /// This actor gets `m` after `delay`, if it is alive and has room then. Throws std::bad_alloc.
+  template <class T>
+  timer_handle send_after(std::chrono::nanoseconds delay, T&& m) {
+    using M = std::decay_t<T>;
+    static_assert(detail::handles_message<A, M>, "ramie: send_after: this actor has no on(...) for this message");
+    return detail::start_timer<M>(cell(), &detail::act_on_tell<A, M>, delay, std::chrono::nanoseconds{0},
+                                  std::forward<T>(m));
+  }
+  /// The same, again and again every `period` (at least a microsecond), until cancelled or the actor ends. Copies `m`.
+  template <class T>
+  timer_handle send_every(std::chrono::nanoseconds period, T&& m) {
+    using M = std::decay_t<T>;
+    static_assert(detail::handles_message<A, M>, "ramie: send_every: this actor has no on(...) for this message");
+    static_assert(std::is_copy_constructible_v<M>, "ramie: send_every: the message must be copyable");
+    const auto least = std::max(period, std::chrono::nanoseconds{std::chrono::microseconds{1}});
+    return detail::start_timer<M>(cell(), &detail::act_on_tell<A, M>, least, least, std::forward<T>(m));
+  }
+
+  /// From the next message on these functions handle the messages they take, instead of `on`; each must return what
+  /// `on` returns. Others go to `on` as before. Replaces what an earlier `become` set. Throws std::bad_alloc.
+  template <class... Handlers>
+  void become(Handlers... handlers) {
+    detail::change_behaviour(cell(), detail::make_behaviour<A>(std::move(handlers)...));
+  }
+  /// Back to `on` for all messages.
+  void unbecome() { detail::change_behaviour(cell(), nullptr); }
+
+  /// Puts the message that is being handled aside; a request is not answered, whatever the handler returns. The handler
+  /// must not have moved from it: take it by const reference, or give it back by stash(std::move(m)). Throws
+  /// std::bad_alloc.
+  void stash() { detail::stash_current(cell()); }
+  template <class M>
+    requires(!std::is_lvalue_reference_v<M>)
+  void stash(M&& m) {
+    detail::message& current = detail::stash_current(cell());
+    detail::restore_body(current, std::move(m));
+  }
+  /// What was stashed comes next, before all that waits, oldest first.
+  void unstash_all() noexcept { detail::unstash(cell()); }
+
+ private:
+  detail::actor_cell& cell() noexcept {
+    static_assert(std::is_base_of_v<actor, A>);
+    auto* block = reinterpret_cast<char*>(static_cast<A*>(this)) - detail::offset_of_state<A>;
+    return *std::launder(reinterpret_cast<detail::actor_cell*>(block));
+  }
+};
+
+}  // namespace ramie

@@ -1,0 +1,283 @@
+// Actors end to end: told, asked, stopped, joined.
+#include <ramie/actor/actor.hpp>
+
+#include <ramie/fiber/runtime.hpp>
+#include <ramie/fiber/testing.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ramie {
+namespace {
+
+using namespace std::chrono_literals;
+using fiber_tests::scaled;
+
+struct deposit {
+  int amount;
+};
+struct balance {};
+struct explode {};
+
+class account : public actor<account> {
+ public:
+  explicit account(int start) : total_{start} {}
+  void on(deposit m) { total_ += m.amount; }
+  int on(balance) { return total_; }
+  void on(explode) { throw std::runtime_error{"bang"}; }
+
+ private:
+  int total_;
+};
+
+class actors : public fiber_tests::with_workers {};
+INSTANTIATE_TEST_SUITE_P(workers, actors, fiber_tests::few_and_many());
+
+TEST_P(actors, handle_what_they_are_told_and_asked) {
+  in_runtime([] {
+    auto acc = spawn_actor<account>(100);
+    EXPECT_EQ(acc.tell(deposit{5}), tell_status::ok);
+    EXPECT_EQ(acc.ask(balance{}), 105);
+    EXPECT_EQ(acc.ask_for(60s, balance{}), 105);
+    EXPECT_TRUE(acc.alive());
+    acc.stop();
+    EXPECT_EQ(acc.join().kind(), exit_kind::stopped);
+    EXPECT_FALSE(acc.alive());
+    EXPECT_EQ(acc.tell(deposit{5}), tell_status::down);
+    EXPECT_THROW(acc.ask(balance{}), actor_down);
+  });
+}
+
+TEST_P(actors, end_with_the_exception_that_left_a_handler) {
+  in_runtime([] {
+    auto acc = spawn_actor<account>(1);
+    EXPECT_THROW(acc.ask(explode{}), actor_down);
+    const exit_reason why = acc.join();
+    EXPECT_EQ(why.kind(), exit_kind::failed);
+    EXPECT_NE(why.what().find("bang"), std::string::npos);
+  });
+}
+
+TEST_P(actors, keep_the_order_of_each_sender) {
+  struct numbered {
+    int sender;
+    int number;
+  };
+  struct sum {};
+  class checker : public actor<checker> {
+   public:
+    void on(numbered m) {
+      auto& last = last_[static_cast<std::size_t>(m.sender)];
+      in_order_ = in_order_ && m.number == last + 1;
+      last = m.number;
+      ++count_;
+    }
+    int on(sum) { return in_order_ ? count_ : -1; }
+
+   private:
+    std::vector<int> last_ = std::vector<int>(4, -1);
+    bool in_order_ = true;
+    int count_ = 0;
+  };
+  const int each = scaled(20000);
+  in_runtime([&] {
+    auto c = spawn_actor<checker>();
+    std::vector<join_handle<void>> senders;
+    for (int s = 0; s < 4; ++s)
+      senders.push_back(spawn([=] {
+        for (int i = 0; i < each; ++i) {
+          c.tell(numbered{s, i});
+          if (i % 64 == 0) this_fiber::yield();
+        }
+      }));
+    for (auto& s : senders) s.join();
+    EXPECT_EQ(c.ask(sum{}), 4 * each);
+    c.stop();
+    c.join();
+  });
+}
+
+TEST_P(actors, take_messages_that_only_move) {
+  class taker : public actor<taker> {
+   public:
+    std::unique_ptr<int> on(std::unique_ptr<int> p) {
+      ++*p;
+      return p;
+    }
+    std::size_t on(const std::string& s) { return s.size(); }
+  };
+  in_runtime([] {
+    auto t = spawn_actor<taker>();
+    EXPECT_EQ(*t.ask(std::make_unique<int>(4)), 5);
+    EXPECT_EQ(t.ask(std::string(1000, 'x')), 1000u);
+    t.tell(std::make_unique<int>(1));
+    t.stop();
+    t.join();
+  });
+}
+
+TEST_P(actors, talk_to_plain_threads) {
+  runtime rt{options()};
+  auto acc = rt.run([] { return spawn_actor<account>(0); });
+  std::vector<std::thread> threads;
+  const int each = scaled(2000);
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < each; ++i) {
+        acc.tell(deposit{1});
+        if (i % 16 == 0) {
+          EXPECT_GT(acc.ask(balance{}), 0);
+        }
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(acc.ask(balance{}), 3 * each);
+  acc.stop();
+  EXPECT_EQ(acc.join().kind(), exit_kind::stopped);
+}
+
+TEST_P(actors, ask_each_other_while_they_handle_messages) {
+  struct question {};
+  class inner : public actor<inner> {
+   public:
+    int on(question) {
+      this_fiber::yield();
+      return 7;
+    }
+  };
+  class outer : public actor<outer> {
+   public:
+    explicit outer(actor_ref<inner> i) : inner_{std::move(i)} {}
+    int on(question) {
+      busy_ = true;
+      const int got = inner_.ask(question{});
+      busy_ = false;
+      return got;
+    }
+    bool on(balance) { return busy_; }  // one message at a time: never true
+
+   private:
+    actor_ref<inner> inner_;
+    bool busy_ = false;
+  };
+  in_runtime([] {
+    auto i = spawn_actor<inner>();
+    auto o = spawn_actor<outer>(i);
+    std::vector<join_handle<int>> askers;
+    for (int n = 0; n < scaled(1000); ++n)
+      askers.push_back(spawn([o] { return o.ask(balance{}) ? -1 : o.ask(question{}); }));
+    for (auto& a : askers) EXPECT_EQ(a.join(), 7);
+    o.stop();
+    i.stop();
+    o.join();
+    i.join();
+  });
+}
+
+TEST_P(actors, refuse_to_ask_or_join_themselves) {
+  class lonely : public actor<lonely> {
+   public:
+    bool on(balance) {
+      EXPECT_THROW(self().ask(balance{}), usage_error);
+      EXPECT_THROW(self().join(), usage_error);
+      return true;
+    }
+  };
+  in_runtime([] {
+    auto l = spawn_actor<lonely>();
+    EXPECT_TRUE(l.ask(balance{}));
+    l.stop();
+    l.join();
+  });
+}
+
+TEST_P(actors, are_ended_by_the_runtime) {
+  static std::atomic<int> alive{0};
+  class counted_actor : public actor<counted_actor> {
+   public:
+    counted_actor() { ++alive; }
+    ~counted_actor() { --alive; }
+    void on(balance) { this_fiber::sleep_for(1000h); }
+    void on(deposit) {}
+  };
+  std::vector<actor_ref<counted_actor>> kept;
+  {
+    runtime rt{options()};
+    rt.run([&] {
+      for (int i = 0; i < 100; ++i) {
+        kept.push_back(spawn_actor<counted_actor>());
+        if (i % 3 == 0) kept.back().tell(balance{});
+        if (i % 3 == 1) kept.back().tell(deposit{});
+      }
+    });
+  }
+  EXPECT_EQ(alive.load(), 0);
+  for (auto& a : kept) {
+    EXPECT_EQ(a.reason().kind(), exit_kind::shutdown);
+    EXPECT_EQ(a.tell(deposit{}), tell_status::down);
+  }
+}
+
+TEST_P(actors, are_killed_while_a_handler_waits) {
+  struct wait_forever {};
+  class sleeper : public actor<sleeper> {
+   public:
+    int on(wait_forever) {
+      this_fiber::sleep_for(1000h);
+      return 1;
+    }
+  };
+  in_runtime([] {
+    for (int i = 0; i < scaled(200); ++i) {
+      auto s = spawn_actor<sleeper>();
+      auto asker = spawn([s] { EXPECT_THROW(s.ask(wait_forever{}), actor_down); });
+      if (i % 2 == 0) this_fiber::yield();
+      s.kill();
+      EXPECT_EQ(s.join().kind(), exit_kind::killed);
+      asker.join();
+    }
+  });
+}
+
+TEST_P(actors, let_a_cancelled_asker_go) {
+  struct wait_for {};
+  class slow : public actor<slow> {
+   public:
+    explicit slow(fiber_tests::event& e) : go_{e} {}
+    int on(wait_for) {
+      go_.wait();
+      return 1;
+    }
+    fiber_tests::event& go_;
+  };
+  in_runtime([] {
+    fiber_tests::event go;
+    auto s = spawn_actor<slow>(go);
+    auto asker = spawn([s] { return s.ask(wait_for{}); });
+    fiber_tests::await([&] { return go.parked() == 1; });
+    asker.request_stop();
+    EXPECT_THROW(asker.join(), cancelled);
+    EXPECT_THROW(s.ask_for(1ms, wait_for{}), timeout_error);
+    go.set();
+    EXPECT_EQ(s.ask(wait_for{}), 1);
+    s.stop();
+    s.join();
+  });
+}
+
+TEST_P(actors, pass_the_exception_of_their_constructor_on) {
+  class broken : public actor<broken> {
+   public:
+    broken() { throw std::runtime_error{"no"}; }
+    void on(balance) {}
+  };
+  in_runtime([] { EXPECT_THROW(spawn_actor<broken>(), std::runtime_error); });
+}
+
+TEST(actors_elsewhere, are_not_made_on_plain_threads) { EXPECT_THROW(spawn_actor<account>(1), usage_error); }
+
+}  // namespace
+}  // namespace ramie

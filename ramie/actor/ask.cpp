@@ -1,0 +1,84 @@
+// What asking needs apart from templates.
+#include <ramie/actor/become.hpp>
+#include <ramie/actor/dispatch.hpp>
+
+#include <ramie/actor/extras.hpp>
+#include <ramie/actor/ref.hpp>
+
+#include <mutex>
+
+namespace ramie {
+
+namespace detail {
+
+steady::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept {
+  const auto now = steady::now();
+  return timeout > steady::time_point::max() - now ? steady::time_point::max() : now + timeout;
+}
+
+void refuse_reply(waiter_ref who, reply_state& slot, const discarded& why) noexcept {
+  claimed_wait asker = claim(who);
+  if (!asker) return;
+  if (why.fate == letter_fate::full) {
+    slot.is = reply_state::kind::full;
+  } else {
+    slot.is = reply_state::kind::down;
+    slot.why = why.reason();
+  }
+  asker.go_on();
+}
+
+void fail_reply(waiter_ref who, reply_state& slot, std::exception_ptr failure) noexcept {
+  claimed_wait asker = claim(who);
+  if (!asker) return;
+  slot.is = reply_state::kind::down;
+  slot.why = exit_reason{exit_kind::failed, std::move(failure)};
+  asker.go_on();
+}
+
+exit_reason discarded::reason() const noexcept {
+  std::lock_guard guard{cell->lock};
+  const actor_extras* x = cell->more.load(std::memory_order_relaxed);
+  if (x != nullptr && x->last.kind() != exit_kind::alive) return x->last;
+  return exit_reason{cell->last_exit == exit_kind::alive ? exit_kind::stopped : cell->last_exit};
+}
+
+void throw_reply(const reply_state& slot) {
+  if (slot.is == reply_state::kind::full) throw mailbox_full{};
+  throw actor_down{slot.why};
+}
+
+void throw_ask_timeout() { throw timeout_error{"ramie: ask_for: no reply in time"}; }
+
+void check_not_self(const actor_cell& c) {
+  if (this_actor() == &c) throw usage_error{"ramie: ask: an actor cannot ask itself: it would wait for ever"};
+}
+
+void* substitute_for(actor_cell& c, const std::type_info& message) noexcept {
+  actor_extras& x = *c.more.load(std::memory_order_relaxed);
+  if (!x.replaced.empty()) x.replaced.clear();
+  return x.becoming == nullptr ? nullptr : x.becoming->find(message);
+}
+
+void change_behaviour(actor_cell& c, std::shared_ptr<behaviour> to) {
+  actor_extras& x = c.extras();
+  if (x.becoming != nullptr) x.replaced.push_back(x.becoming);
+  x.becoming = std::move(to);
+}
+
+namespace {
+void act_on_stop(message&, message_verb verb, void* context) {
+  if (verb == message_verb::handle) static_cast<actor_cell*>(context)->ending = true;
+  else if (verb == message_verb::type) *static_cast<const std::type_info**>(context) = &typeid(exit_reason);
+}
+}  // namespace
+
+bool is_stop(const message& m) noexcept { return m.act == &act_on_stop; }
+
+}  // namespace detail
+
+void any_actor::stop() const {
+  cell_->post_lifecycle(detail::make_message<detail::message_base>(&detail::act_on_stop, detail::message::lifecycle));
+}
+
+}  // namespace ramie

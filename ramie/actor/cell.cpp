@@ -1,0 +1,444 @@
+// Life of an actor, and the way of its mail.
+//
+// An actor is a resident (sched/worker.hpp): one block with its control part and its state. Its mailbox, and whether it
+// is scheduled, are guarded by one adaptive lock, so an actor that only one worker deals with needs no atomic
+// read-modify-write.
+//
+//  A1 A sender puts its message into `mail`. If the actor was not scheduled, it is now, and the sender makes it ready.
+//     So it is in at most one queue, and runs on at most one worker.
+//  A2 A worker runs it in place on the loop's stack. It takes all mail at once (one message at a time if the mailbox is
+//     bounded) and handles up to `burst` messages, urgent ones first. A handler that suspends turns the run into a
+//     fiber; the actor stays scheduled all the while, so nobody else runs it.
+//  A3 In `rest` it looks again, under the lock: mail makes it ready again, behind others; none means not scheduled. A
+//     sender comes either before, and its message is seen, or after, and schedules.
+//  A4 The end: `closed` is set under the lock, so later messages are refused; then the state is destroyed, and what
+//     waits goes to the dead letters; requests answer with actor_down. Who joined, watches or is linked hears of it.
+//  A5 With a supervisor it is `waiting` instead of closed: mail goes on to be taken in, and nobody schedules it but the
+//     supervisor's command (or the runtime's shutdown), which makes it construct its state anew, or finish. It reports
+//     from `rest`, as the last thing: once the supervisor knows, it may already run again elsewhere.
+//
+// Kill, stop: stop is a message among others. Kill is an interrupt, heeded before the next message; it also stops the
+// task, so that a handler that waits throws `cancelled`. The stop flag is set, and at the end taken back, under the
+// lock: else a late kill would stop what comes after.
+//
+// Tried: an intrusive lock-free list (one exchange for each message, one compare-and-swap for going idle): 8 ns more a
+// message on one worker than the lock in its owner's mode.
+#include <ramie/actor/cell.hpp>
+
+#include <ramie/actor/extras.hpp>
+#include <ramie/base/assert.hpp>
+#include <ramie/sched/region.hpp>
+#include <ramie/sched/worker.hpp>
+
+#include <mutex>
+
+namespace ramie::detail {
+
+namespace {
+
+/// Nothing inside is cancelled: destructors must not throw.
+class shielded {
+ public:
+  shielded() {
+    shield_.shield = true;
+    open_region(shield_);
+  }
+  shielded(const shielded&) = delete;
+  shielded& operator=(const shielded&) = delete;
+  ~shielded() { close_region(shield_); }
+
+ private:
+  region shield_;
+};
+
+void destroy_state(actor_cell& c) noexcept {
+  if (c.how().plain_state) return;
+  shielded while_it_ends;
+  c.how().destroy(c);
+}
+
+}  // namespace
+
+actor_cell* this_actor() noexcept {
+  const worker* w = current_worker();
+  task* t = w == nullptr ? nullptr : w->current();
+  while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
+  return t != nullptr && t->type->kind == task_kind::resident ? static_cast<actor_cell*>(t) : nullptr;
+}
+
+// ---- running -------------------------------------------------------------------------------------------------------
+
+message* actor_cell::next_urgent() noexcept {
+  lock.lock();
+  message* m = urgent.pop();
+  if (m == nullptr)
+    interrupts.store(interrupts.load(std::memory_order_relaxed) & ~urgent_mail, std::memory_order_relaxed);
+  lock.unlock();
+  return m;
+}
+
+void actor_cell::handle_burst() {
+  for (std::uint32_t budget = burst; budget != 0 && !ending; --budget) {
+    message* m = nullptr;
+    if (const std::uint8_t raised = interrupts.load(std::memory_order_relaxed); raised != 0) [[unlikely]] {
+      if ((raised & kill_wanted) != 0) {
+        ending = true;
+        return;
+      }
+      m = next_urgent();
+    }
+    if (m == nullptr) {
+      m = batch.first;
+      if (m == nullptr) {
+        wait_node* sender = nullptr;
+        lock.lock();
+        if ((status & bounded) == 0) [[likely]] {
+          m = mail.first;
+          batch = mail;
+          mail.first = nullptr;
+        } else if ((m = mail.pop()) != nullptr) {
+          m->next = nullptr;
+          sender = more.load(std::memory_order_relaxed)->senders.front();
+          // One that was cancelled meanwhile is passed over; it takes itself out.
+          while (sender != nullptr && !wake(sender->waiter)) sender = wait_list<>::after(*sender);
+        }
+        lock.unlock();
+        if (m == nullptr) return;
+      }
+      batch.first = m->next;
+    }
+    if ((m->flags & (message::lifecycle | message::kept)) == 0) [[likely]]
+      handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    handle(m);
+  }
+}
+
+void actor_cell::handle(message* m) {
+  handling = m;
+  m->flags &= static_cast<std::uint8_t>(~message::kept);  // from now on it says that it was stashed again
+  m->act(*m, message_verb::handle, this);
+  if ((m->flags & message::kept) == 0) [[likely]]
+    free_message(m);
+}
+
+void actor_cell::run(task& t) noexcept {
+  auto& c = static_cast<actor_cell&>(t);
+  if (is_draining()) [[unlikely]]
+    c.kill(exit_reason{exit_kind::shutdown});
+  if ((c.interrupts.load(std::memory_order_acquire) & (restart_wanted | finish_wanted)) != 0) [[unlikely]] {
+    if (!c.heed_interrupts()) return;
+  }
+  std::exception_ptr failure;
+  try {
+    if (c.how().serve == nullptr) [[likely]] {
+      c.handle_burst();
+      if (!c.ending) [[likely]]
+        return;
+    } else {
+      c.how().serve(c);
+    }
+  } catch (...) {
+    failure = std::current_exception();
+    if (c.handling != nullptr && (c.handling->flags & message::kept) == 0) free_message(c.handling);
+  }
+  exit_reason why{failure ? exit_kind::failed : exit_kind::stopped, failure};
+  if ((c.interrupts.load(std::memory_order_acquire) & kill_wanted) != 0) {
+    std::lock_guard guard{c.lock};
+    actor_extras* x = c.more.load(std::memory_order_relaxed);
+    why = exit_reason{c.kill_kind, x == nullptr ? nullptr : x->kill_reason.exception()};
+  } else if (failure && is_draining()) {
+    why = exit_reason{exit_kind::shutdown};
+  }
+  c.end(std::move(why));
+}
+
+bool actor_cell::heed_interrupts() {
+  actor_extras& x = *more.load(std::memory_order_relaxed);
+  lock.lock();
+  const std::uint8_t raised = interrupts.load(std::memory_order_relaxed);
+  interrupts.store(raised & ~(restart_wanted | finish_wanted), std::memory_order_relaxed);
+  lock.unlock();
+  if ((raised & finish_wanted) != 0) {
+    finish(x.last);
+    return false;
+  }
+  try {
+    x.construct(*this);
+  } catch (...) {
+    lock.lock();
+    x.last = exit_reason{exit_kind::failed, std::current_exception()};
+    ++x.incarnation;
+    lock.unlock();
+    return false;  // still waiting: `rest` reports
+  }
+  std::lock_guard guard{lock};
+  status = status & ~waiting;
+  ++x.incarnation;
+  return true;
+}
+
+void actor_cell::rest(task& t) noexcept {
+  auto& c = static_cast<actor_cell&>(t);
+  if (c.over) [[unlikely]] {
+    strike_resident(c);
+    c.release();
+    return;
+  }
+  c.lock.lock();
+  if ((c.status & waiting) != 0) [[unlikely]] {
+    if ((c.interrupts.load(std::memory_order_relaxed) & (restart_wanted | finish_wanted)) != 0) {
+      c.lock.unlock();
+      make_ready(c);
+      return;
+    }
+    c.scheduled = false;
+    actor_extras& x = *c.more.load(std::memory_order_relaxed);
+    actor_cell& supervisor = *x.supervisor;
+    const exit_reason why = x.last;
+    const std::uint32_t incarnation = x.incarnation;
+    const auto report = x.report;
+    c.add_reference();
+    supervisor.add_reference();
+    c.lock.unlock();
+    report(c, supervisor, incarnation, why);
+    supervisor.release();
+    c.release();
+    return;
+  }
+  if (c.batch.first == nullptr && c.mail.first == nullptr && c.interrupts.load(std::memory_order_relaxed) == 0)
+      [[likely]] {
+    c.scheduled = false;
+    c.lock.unlock();
+    return;
+  }
+  c.lock.unlock();
+  make_ready(c);
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+void actor_cell::kill(exit_reason why) noexcept {
+  std::lock_guard guard{lock};
+  if ((status & (closed | waiting)) != 0) return;
+  if ((interrupts.load(std::memory_order_relaxed) & kill_wanted) == 0) {
+    kill_kind = why.kind();
+    if (why.exception() != nullptr) {
+      try {
+        if (more.load(std::memory_order_relaxed) == nullptr) more.store(new actor_extras, std::memory_order_release);
+        more.load(std::memory_order_relaxed)->kill_reason = std::move(why);
+      } catch (...) {
+        // No memory for the exception: the kind alone must do.
+      }
+    }
+    raise(kill_wanted);
+  }
+  const bool idle = !scheduled;
+  scheduled = true;
+  if (!idle) request_stop(*this);
+  else if (receiving) wake(receiving);
+  else make_ready(*this);
+}
+
+void actor_cell::command(std::uint8_t interrupt) noexcept {
+  std::lock_guard guard{lock};
+  if ((status & waiting) == 0) return;
+  raise(interrupt);
+  if (scheduled) return;  // on its way to rest, where it sees
+  scheduled = true;
+  make_ready(*this);
+}
+
+void actor_cell::shut_down(task& t) noexcept {
+  auto& c = static_cast<actor_cell&>(t);
+  c.command(finish_wanted);
+  c.kill(exit_reason{exit_kind::shutdown});
+}
+
+void actor_cell::end(exit_reason why) noexcept {
+  const bool ends_for_good = is_draining();
+  lock.lock();
+  actor_extras* x = more.load(std::memory_order_relaxed);
+  const bool supervised = x != nullptr && x->supervisor != nullptr && !ends_for_good;
+  status |= supervised ? waiting : closed;
+  interrupts.store(interrupts.load(std::memory_order_relaxed) & ~kill_wanted, std::memory_order_relaxed);
+  flags.fetch_and(~task::stop_flag, std::memory_order_acq_rel);
+  if (x != nullptr) {
+    x->last = why;
+    x->kill_reason = {};
+  }
+  ending = false;
+  handling = nullptr;
+  lock.unlock();
+  if (x != nullptr) {
+    cancel_timers(*x);
+    x->becoming.reset();
+  }
+  destroy_state(*this);
+  if (!supervised) {
+    finish(std::move(why));
+    return;
+  }
+  // What was stashed, and the rest of the batch, is first in the mailbox of the next incarnation.
+  message_queue first;
+  message_queue failed;
+  const auto sort = [&](message* m) {
+    while (m != nullptr) {
+      message* behind = m->next;
+      ((m->flags & message::request) != 0 && !x->asks_wait_for_restart ? failed : first).push(m);
+      m = behind;
+    }
+  };
+  sort(x->stash.take_all());
+  sort(batch.take_all());
+  lock.lock();
+  sort(mail.take_all());
+  mail = first;
+  for (joiner* n = joiners.front(); n != nullptr; n = joiners.after(*n))
+    if (n->incarnation) wake(n->waiter);
+  lock.unlock();
+  discard_all(failed.first, letter_fate::restarting);
+}
+
+void actor_cell::finish(exit_reason why) noexcept {
+  std::vector<watch> watchers;
+  actor_cell* supervisor = nullptr;
+  lock.lock();
+  status = static_cast<std::uint8_t>((status | closed) & ~waiting);
+  last_exit = why.kind();
+  actor_extras* x = more.load(std::memory_order_relaxed);
+  message* left[] = {urgent.take_all(), batch.take_all(), mail.take_all(),
+                     x == nullptr ? nullptr : x->stash.take_all()};
+  bool known = !joiners.empty();
+  while (joiner* n = joiners.pop_front()) wake(n->waiter);
+  if (x != nullptr) {
+    while (wait_node* n = x->senders.pop_front()) wake(n->waiter);
+    watchers.swap(x->watchers);
+    supervisor = std::exchange(x->supervisor, nullptr);
+    x->last = why;
+  } else if (why.exception() != nullptr) {
+    try {
+      x = new actor_extras;
+      x->last = why;
+      more.store(x, std::memory_order_release);
+    } catch (const std::bad_alloc&) {
+      // Then only the kind is known.
+    }
+  }
+  lock.unlock();
+  for (message* first : left) discard_all(first, letter_fate::down);
+  if (x != nullptr) {
+    x->construct = nullptr;
+    if (x->named) forget_names(*this);
+  }
+  known = known || supervisor != nullptr || !watchers.empty();
+  for (const watch& w : watchers) {
+    if (w.note != nullptr) send_note(*w.other, w.note, *this, why);
+    else spread_exit(*w.other, *this, why);
+    w.other->release();
+  }
+  if (supervisor != nullptr) supervisor->release();
+  if (!known && why.kind() == exit_kind::failed)
+    report_lost_exception(name_of(this), why.exception(),
+                          "is an actor and ended by an exception that nobody watches for", false);
+  over = true;
+}
+
+bool actor_cell::join(const steady::time_point* deadline, bool incarnation, std::source_location from) {
+  if (this_actor() == this) throw usage_error{"ramie: join: an actor cannot join itself"};
+  const wait_site site{"the end of an actor", from};
+  wait pause{wait::kind::cancellable, site};
+  joiner node;
+  node.waiter = pause.ref();
+  node.incarnation = incarnation;
+  lock.lock();
+  const bool already = (status & (closed | (incarnation ? waiting : 0))) != 0;
+  if (!already) joiners.push_back(node);
+  lock.unlock();
+  if (already) {
+    if (!pause.withdraw()) pause.suspend();
+    return true;
+  }
+  const auto leave = [&] {
+    std::lock_guard guard{lock};
+    joiners.remove(node);
+  };
+  wake_reason why;
+  try {
+    why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+  if (why == wake_reason::cancelled) throw cancelled{};
+  return why == wake_reason::event;
+}
+
+exit_reason actor_cell::reason() noexcept {
+  std::lock_guard guard{lock};
+  const actor_extras* x = more.load(std::memory_order_relaxed);
+  if (last_exit == exit_kind::alive) return exit_reason{};
+  return exit_reason{last_exit, x == nullptr ? nullptr : x->last.exception()};
+}
+
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+actor_extras& actor_cell::extras() {
+  if (actor_extras* x = more.load(std::memory_order_acquire); x != nullptr) return *x;
+  auto fresh = std::make_unique<actor_extras>();
+  std::lock_guard guard{lock};
+  if (more.load(std::memory_order_relaxed) == nullptr) more.store(fresh.release(), std::memory_order_release);
+  return *more.load(std::memory_order_relaxed);
+}
+
+void actor_cell::free_cell() noexcept {
+  delete more.load(std::memory_order_relaxed);
+  destroy_task(this);
+}
+
+actor_cell* allocate_cell(const actor_type& type, std::size_t size, std::uint8_t list) {
+  void* memory =
+      list != task_cache::no_list ? allocate_task(list) : ::operator new(size, std::align_val_t{task_alignment_most});
+  auto* c = ::new (memory) actor_cell;
+  c->type = &type;
+  c->list = list;
+  return c;
+}
+
+void prepare_cell(actor_cell& c, const actor_options* options) {
+  prepare_resident(c);
+  if (options == nullptr) return;
+  if (!options->name.empty()) extras_of(c).name = options->name;
+  if (options->mailbox_capacity == 0 && !options->asks_wait_for_restart) return;
+  actor_extras& x = c.extras();
+  x.capacity = options->mailbox_capacity;
+  x.overflow = options->overflow;
+  x.asks_wait_for_restart = options->asks_wait_for_restart;
+  if (options->mailbox_capacity != 0) c.status |= actor_cell::bounded;
+}
+
+void enlist_cell(actor_cell& c) {
+  enlist_resident(c);
+  if (c.how().serve != nullptr) {
+    make_ready(c);
+    return;
+  }
+  std::lock_guard guard{c.lock};
+  if (c.mail.first != nullptr || c.interrupts.load(std::memory_order_relaxed) != 0) make_ready(c);
+  else c.scheduled = false;
+}
+
+void abandon_cell(actor_cell& c) noexcept {
+  // Its constructor may have given references away.
+  {
+    std::lock_guard guard{c.lock};
+    c.status |= actor_cell::closed;
+    c.last_exit = exit_kind::failed;
+  }
+  c.discard_all(c.mail.take_all(), letter_fate::down);
+  c.discard_all(c.urgent.take_all(), letter_fate::down);
+  c.release();
+  c.release();
+}
+
+}  // namespace ramie::detail

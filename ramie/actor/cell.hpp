@@ -1,0 +1,176 @@
+// An actor as the scheduler sees it: a resident task with a mailbox, behind it in the same block its state. The
+// protocol is described in cell.cpp.
+#pragma once
+
+#include <ramie/actor/exit.hpp>
+#include <ramie/actor/message.hpp>
+#include <ramie/actor/options.hpp>
+#include <ramie/sched/adaptive_lock.hpp>
+#include <ramie/sched/resident.hpp>
+#include <ramie/sched/wait.hpp>
+#include <ramie/sched/wait_list.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+namespace ramie::detail {
+
+struct actor_extras;
+
+/// What is the same for all actors of one class.
+struct actor_type : resident_type {
+  void (*destroy)(actor_cell&) noexcept;  // ends the state
+  void (*serve)(actor_cell&);             // fiber actors: runs the function; null for class actors
+  message_function exit_act;              // its handler of exit_signal, null if it has none: it dies with its links
+  std::size_t state_offset;
+  bool plain_state;  // its destructor does nothing
+};
+
+/// Who waits for an actor's end.
+struct joiner : wait_node {
+  bool incarnation = false;  // a restart counts as well
+};
+
+struct actor_cell : resident {
+  static constexpr std::uint8_t closed = 1;   // has ended: mail goes to the dead letters
+  static constexpr std::uint8_t waiting = 2;  // has ended, and its supervisor has not yet decided
+  static constexpr std::uint8_t bounded = 4;  // the mailbox has a capacity
+
+  static constexpr std::uint8_t urgent_mail = 1;
+  static constexpr std::uint8_t kill_wanted = 2;
+  static constexpr std::uint8_t restart_wanted = 4;
+  static constexpr std::uint8_t finish_wanted = 8;
+
+  static constexpr std::uint32_t burst = 64;  // messages handled before others may run: a guess
+
+  adaptive_lock lock;
+  message_queue mail;                        // lock
+  message_queue urgent;                      // lock
+  message_queue batch;                       // taken out of `mail`, not handled yet; the running actor's own
+  message* handling = nullptr;               // the same
+  waiter_ref receiving;                      // lock: fiber actors, while they wait for mail
+  std::atomic<actor_extras*> more{nullptr};  // made under the lock, never replaced
+  wait_list<joiner> joiners;                 // lock
+  std::atomic<std::uint32_t> references{2};  // the living actor's, and the first reference
+  std::uint32_t posted = 0;                  // lock: messages ever taken in, but for ramie's own
+  std::atomic<std::uint32_t> handled{0};     // of those, taken out; written by the running actor, or under the lock
+  bool scheduled = true;                     // lock: not just waiting for mail, so who sends need not make it ready
+  std::uint8_t status = 0;                   // lock: closed, waiting, bounded
+  std::atomic<std::uint8_t> interrupts{0};   // written under the lock: see above
+  bool ending = false;                       // the running actor's own: stop was called
+  exit_kind kill_kind = exit_kind::killed;   // lock
+  exit_kind last_exit = exit_kind::alive;    // lock
+  bool over = false;                         // the running actor's own: `rest` ends its life
+
+  [[nodiscard]] const actor_type& how() const noexcept { return *static_cast<const actor_type*>(type); }
+  [[nodiscard]] void* state() noexcept { return reinterpret_cast<char*>(this) + how().state_offset; }
+  /// Messages that wait, about. Any thread.
+  [[nodiscard]] std::size_t mail_count() noexcept;
+
+  /// Takes the message, whatever becomes of it. A bounded mailbox may suspend the caller, who then may be cancelled:
+  /// throws `cancelled`.
+  RAMIE_ALWAYS_INLINE tell_status post(message* m) {
+    lock.lock();
+    if (status != 0) [[unlikely]]
+      return post_slowly(m);
+    mail.push(m);
+    ++posted;
+    wake_and_unlock();
+    return tell_status::ok;
+  }
+  /// As `post`, but a full mailbox that would block returns `full` and leaves the message to the caller.
+  tell_status try_post(message* m, bool before_others);
+  /// Suspends while the mailbox is full and the actor lives. Throws `cancelled`.
+  void wait_for_room(std::source_location from);
+  /// As `post`, for a message that the caller waits for: `full` leaves it to the caller if the mailbox would block.
+  RAMIE_ALWAYS_INLINE tell_status post_request(message* m) {
+    lock.lock();
+    if (status != 0) [[unlikely]] {
+      lock.unlock();
+      return try_post(m, false);
+    }
+    mail.push(m);
+    ++posted;
+    wake_and_unlock();
+    return tell_status::ok;
+  }
+  /// True if a full mailbox makes senders wait.
+  [[nodiscard]] bool blocks_senders() const noexcept;
+  /// Before ordinary mail.
+  tell_status post_urgent(message* m);
+  /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
+  bool post_lifecycle(message* m, bool before_others = false) noexcept;
+
+  /// Ends the actor after what it is doing; a handler that waits is cancelled. Any thread.
+  void kill(exit_reason why) noexcept;
+  /// For supervisors: the actor is `waiting`, and goes on as told.
+  void command(std::uint8_t interrupt) noexcept;
+  /// Suspends until the actor has ended for good, or, if `incarnation`, until it is at least waiting. Throws
+  /// `cancelled`; usage_error if it is the caller itself. False: `deadline` came first.
+  bool join(const steady::time_point* deadline, bool incarnation, std::source_location from);
+  [[nodiscard]] exit_reason reason() noexcept;
+
+  /// The extras, made at the first call. Takes the lock. Throws std::bad_alloc.
+  actor_extras& extras();
+
+  void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) [[unlikely]]
+      free_cell();
+  }
+
+  // What task_type and resident_type ask for.
+  static void run(task& t) noexcept;
+  static void rest(task& t) noexcept;
+  static void shut_down(task& t) noexcept;
+
+  // The running actor's own.
+  void handle_burst();
+  bool heed_interrupts();  // false: the actor is to end
+  message* next_urgent() noexcept;
+  void handle(message* m);
+  void end(exit_reason why) noexcept;
+  void finish(exit_reason why) noexcept;
+  void discard_all(message* first, letter_fate fate) noexcept;
+
+ private:
+  RAMIE_ALWAYS_INLINE void wake_and_unlock() noexcept {
+    if (scheduled) {
+      lock.unlock();
+      return;
+    }
+    scheduled = true;
+    const waiter_ref waiter = receiving;
+    lock.unlock();
+    if (!waiter) [[likely]]
+      make_ready(*this);
+    else wake(waiter);
+  }
+  RAMIE_NOINLINE tell_status post_slowly(message* m);
+  tell_status no_room(message* m) noexcept;
+  [[nodiscard]] bool full() noexcept;
+  void raise(std::uint8_t interrupt) noexcept;
+  RAMIE_COLD void free_cell() noexcept;
+};
+
+/// Now + timeout, or the end of time.
+[[nodiscard]] steady::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept;
+
+/// The message of any_actor::stop.
+[[nodiscard]] bool is_stop(const message& m) noexcept;
+
+/// The actor that the caller is running as, or null.
+[[nodiscard]] actor_cell* this_actor() noexcept;
+
+/// Memory for a cell and its state. Throws std::bad_alloc.
+actor_cell* allocate_cell(const actor_type& type, std::size_t size, std::uint8_t list);
+/// For the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown began, std::bad_alloc.
+void prepare_cell(actor_cell& c, const actor_options* options);
+/// Its state is there: mail may come. Throws usage_error after shutdown began.
+void enlist_cell(actor_cell& c);
+/// One that was never enlisted, or whose constructor threw.
+void abandon_cell(actor_cell& c) noexcept;
+
+}  // namespace ramie::detail

@@ -1,0 +1,214 @@
+// From a message to the handler that takes it, with all types known.
+#pragma once
+
+#include <ramie/actor/cell.hpp>
+#include <ramie/actor/message.hpp>
+#include <ramie/base/error.hpp>
+
+#include <concepts>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace ramie {
+
+template <class... Ms>
+class mailbox;
+
+namespace detail {
+
+/// A class actor has an `on` for M: by value, by rvalue, or by (const) lvalue reference.
+template <class A, class M>
+concept handles_message = requires(A& a, M m) { a.on(std::move(m)); } || requires(A& a, M& m) { a.on(m); };
+
+template <class A>
+inline constexpr bool is_mailbox = false;
+template <class... Ms>
+inline constexpr bool is_mailbox<mailbox<Ms...>> = true;
+
+template <class A, class M>
+inline constexpr bool accepts_message = handles_message<A, M>;
+template <class... Ms, class M>
+inline constexpr bool accepts_message<mailbox<Ms...>, M> = (std::same_as<M, Ms> || ...);
+
+template <class A, class M>
+RAMIE_ALWAYS_INLINE decltype(auto) call_on(A& a, M& m) {
+  if constexpr (requires { a.on(std::move(m)); }) return a.on(std::move(m));
+  else return a.on(m);
+}
+template <class A, class M>
+using reply_of = decltype(call_on(std::declval<A&>(), std::declval<M&>()));
+
+/// A handler that stands in for A's own, see become().
+template <class M, class R>
+struct substitute {
+  virtual R call(M& m) = 0;
+
+ protected:
+  ~substitute() = default;
+};
+
+/// The handler in force for messages of this type, if it is not the class's own.
+void* substitute_for(actor_cell& c, const std::type_info& message) noexcept;
+
+template <class A, class M>
+RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
+  using R = reply_of<A, M>;
+  if (c.more.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    if (void* other = substitute_for(c, typeid(M)); other != nullptr)
+      return static_cast<R>(static_cast<substitute<M, R>*>(other)->call(m));
+  return static_cast<R>(call_on(*static_cast<A*>(c.state()), m));
+}
+
+template <class M>
+using tell_node = body_node<M>;
+
+/// Destroys the payload when the handler is through with it, unless it stashed the message.
+template <class Node>
+struct payload_guard {
+  Node& node;
+  explicit payload_guard(Node& n) noexcept : node{n} {}
+  payload_guard(const payload_guard&) = delete;
+  payload_guard& operator=(const payload_guard&) = delete;
+  ~payload_guard() {
+    if ((node.flags & message::kept) == 0) std::destroy_at(&node.body);
+  }
+};
+
+/// For what is told to A: handler, destructor and name of M.
+template <class A, class M>
+void act_on_tell(message& self, message_verb verb, void* context) {
+  auto& node = static_cast<tell_node<M>&>(self);
+  if (verb == message_verb::handle) [[likely]] {
+    if constexpr (!is_mailbox<A>) {
+      if constexpr (std::is_trivially_destructible_v<M>) {
+        static_cast<void>(call_handler<A, M>(*static_cast<actor_cell*>(context), node.body));
+      } else {
+        payload_guard guard{node};
+        static_cast<void>(call_handler<A, M>(*static_cast<actor_cell*>(context), node.body));
+      }
+    }
+  } else if (verb == message_verb::take) {
+    if constexpr (is_mailbox<A>) {
+      payload_guard guard{node};
+      static_cast<typename A::any_message*>(context)->emplace(std::in_place_type<M>, std::move(node.body));
+    }
+  } else if (verb == message_verb::discard) {
+    std::destroy_at(&node.body);
+  } else {
+    *static_cast<const std::type_info**>(context) = &typeid(M);
+  }
+}
+
+/// Where the reply goes: on the stack of the one who asks. Written by who has claimed its wait.
+struct reply_state {
+  enum class kind : std::uint8_t { none, value, down, full };
+  kind is = kind::none;
+  exit_reason why;
+};
+template <class R>
+struct reply_slot : reply_state {
+  std::optional<std::conditional_t<std::is_void_v<R>, std::monostate, R>> value;
+};
+
+template <class M, class R>
+struct ask_node : body_node<M> {
+  waiter_ref who;
+  reply_slot<R>* slot;
+  template <class T>
+  ask_node(T&& from, reply_slot<R>* reply) noexcept(std::is_nothrow_constructible_v<M, T>)
+      : body_node<M>(std::forward<T>(from)), slot{reply} {}
+};
+
+/// The asker, if it still waits, gets `actor_down` or `mailbox_full`.
+void refuse_reply(waiter_ref who, reply_state& slot, const discarded& why) noexcept;
+void fail_reply(waiter_ref who, reply_state& slot, std::exception_ptr failure) noexcept;
+
+template <class R, class... Value>
+RAMIE_ALWAYS_INLINE void give_reply(waiter_ref who, reply_slot<R>* slot, Value&&... value) {
+  claimed_wait asker = claim(who);
+  if (!asker) return;
+  // The slot is there as long as the claim is.
+  try {
+    slot->value.emplace(std::forward<Value>(value)...);
+    slot->is = reply_state::kind::value;
+  } catch (...) {
+    slot->why = exit_reason{exit_kind::failed, std::current_exception()};
+    slot->is = reply_state::kind::down;
+  }
+  asker.go_on();
+}
+
+/// The same for what A is asked.
+template <class A, class M>
+void act_on_ask(message& self, message_verb verb, void* context) {
+  using R = reply_of<A, M>;
+  auto& node = static_cast<ask_node<M, R>&>(self);
+  if (verb == message_verb::handle) [[likely]] {
+    payload_guard guard{node};
+    auto& c = *static_cast<actor_cell*>(context);
+    try {
+      if constexpr (std::is_void_v<R>) {
+        call_handler<A, M>(c, node.body);
+        if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot);
+      } else {
+        R reply = call_handler<A, M>(c, node.body);
+        if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot, std::move(reply));
+      }
+    } catch (...) {
+      if ((node.flags & message::kept) == 0) fail_reply(node.who, *node.slot, std::current_exception());
+      throw;
+    }
+  } else if (verb == message_verb::discard) {
+    std::destroy_at(&node.body);
+    refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
+  } else if (verb == message_verb::type) {
+    *static_cast<const std::type_info**>(context) = &typeid(M);
+  }
+}
+
+[[noreturn]] void throw_reply(const reply_state& slot);
+[[noreturn]] void throw_ask_timeout();
+void check_not_self(const actor_cell& c);
+
+/// Sends the request and waits: the reply, or an exception.
+template <class A, class M, class T>
+RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::time_point* deadline,
+                                      std::source_location where) -> reply_of<A, M> {
+  using R = reply_of<A, M>;
+  static_assert(!std::is_reference_v<R>, "ramie: ask: the handler must return a value, not a reference");
+  using node_type = ask_node<M, R>;
+  check_not_self(c);
+  reply_slot<R> slot;
+  const wait_site site{"ask", where};
+  auto* node = make_message<node_type>(&act_on_ask<A, M>, message::request, std::forward<T>(body), &slot);
+  wake_reason why;
+  for (;;) {
+    wait pause{wait::kind::cancellable, site};
+    node->who = pause.ref();
+    if (c.post_request(node) == tell_status::full && c.blocks_senders()) [[unlikely]] {
+      // Nobody has the node: the wait is ours to take back, and somebody can only have cancelled it.
+      try {
+        if (!pause.withdraw() && pause.suspend() == wake_reason::cancelled) throw cancelled{};
+        c.wait_for_room(where);
+      } catch (...) {
+        std::destroy_at(&node->body);
+        free_message(node);
+        throw;
+      }
+      continue;
+    }
+    why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
+    break;
+  }
+  if (why == wake_reason::timeout) throw_ask_timeout();
+  if (why == wake_reason::cancelled) throw cancelled{};
+  if (slot.is != reply_state::kind::value) [[unlikely]]
+    throw_reply(slot);
+  if constexpr (!std::is_void_v<R>) return std::move(*slot.value);
+}
+
+}  // namespace detail
+}  // namespace ramie

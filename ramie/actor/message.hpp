@@ -1,0 +1,132 @@
+// A message on its way: a node of a mailbox, with the code that knows its type.
+//
+// Nodes come from the caches of task blocks that each worker has, and go back to the cache of the worker that handled
+// them, so that messages cost no malloc in the steady state.
+#pragma once
+
+#include <ramie/actor/exit.hpp>
+#include <ramie/sched/task.hpp>
+#include <ramie/sched/task_memory.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+namespace ramie::detail {
+
+struct actor_cell;
+struct message;
+
+/// Why a message is not handled.
+enum class letter_fate : std::uint8_t { down, full, restarting };
+
+/// What is asked of a message's own code, and what `context` is then.
+enum class message_verb : std::uint8_t {
+  handle,   // actor_cell*: call the handler, then destroy the payload. May throw; the payload is destroyed even then
+  take,     // fiber actors: std::variant<...>*: move the payload there, then destroy it
+  discard,  // discarded*: destroy the payload; whoever waits for a reply gets an exception instead
+  type,     // const std::type_info**: the payload's type goes there
+};
+
+struct discarded {
+  actor_cell* cell;
+  letter_fate fate;
+  [[nodiscard]] exit_reason reason() const noexcept;
+};
+
+using message_function = void (*)(message& self, message_verb verb, void* context);
+
+struct message {
+  static constexpr std::uint8_t lifecycle = 1;  // from ramie itself: never dropped, never counted
+  static constexpr std::uint8_t request = 2;    // somebody waits for a reply
+  static constexpr std::uint8_t kept = 4;       // its handler stashed it: the payload stays
+
+  message* next = nullptr;
+  message_function act = nullptr;
+  std::uint8_t list = 0;  // of task_cache
+  std::uint8_t flags = 0;
+};
+
+/// Without a payload.
+struct message_base : message {};
+
+/// A message with everything set but the link. Throws std::bad_alloc and what the payload's constructor throws.
+template <class Node, class... Args>
+RAMIE_ALWAYS_INLINE Node* make_message(message_function act, std::uint8_t flags, Args&&... args) {
+  static_assert(alignof(Node) <= task_alignment_most, "ramie: messages may be aligned to 64 bytes at most");
+  constexpr std::uint8_t list =
+      alignof(Node) <= task_alignment ? task_cache::list_of(sizeof(Node)) : task_cache::no_list;
+  void* memory;
+  if constexpr (list == task_cache::no_list)
+    memory = ::operator new(sizeof(Node), std::align_val_t{task_alignment_most});
+  else memory = allocate_task(list);
+  Node* made;
+  if constexpr (std::is_nothrow_constructible_v<Node, Args...>) {
+    made = ::new (memory) Node(std::forward<Args>(args)...);
+  } else {
+    try {
+      made = ::new (memory) Node(std::forward<Args>(args)...);
+    } catch (...) {
+      if constexpr (list == task_cache::no_list) ::operator delete(memory, std::align_val_t{task_alignment_most});
+      else free_task_memory(memory, list);
+      throw;
+    }
+  }
+  made->act = act;
+  made->list = list;
+  made->flags = flags;
+  return made;
+}
+
+/// With a payload.
+template <class M>
+struct body_node : message {
+  M body;
+  template <class T>
+  explicit body_node(T&& from) noexcept(std::is_nothrow_constructible_v<M, T>) : body(std::forward<T>(from)) {}
+};
+
+/// The payload is destroyed already.
+RAMIE_ALWAYS_INLINE void free_message(message* m) noexcept {
+  const std::uint8_t list = m->list;
+  if (list != task_cache::no_list) [[likely]]
+    free_task_memory(m, list);
+  else ::operator delete(static_cast<void*>(m), std::align_val_t{task_alignment_most});
+}
+
+/// First in, first out, linked through the messages. Guarded by whoever owns it.
+struct message_queue {
+  message* first = nullptr;
+  message* last = nullptr;
+
+  RAMIE_ALWAYS_INLINE void push(message* m) noexcept {
+    m->next = nullptr;
+    (first == nullptr ? first : last->next) = m;
+    last = m;
+  }
+  RAMIE_ALWAYS_INLINE message* pop() noexcept {
+    message* m = first;
+    if (m != nullptr) first = m->next;
+    return m;
+  }
+  RAMIE_ALWAYS_INLINE message* take_all() noexcept { return std::exchange(first, nullptr); }
+  /// All of `other`, behind what is here.
+  void append(message_queue& other) noexcept {
+    if (other.first == nullptr) return;
+    (first == nullptr ? first : last->next) = other.first;
+    last = other.last;
+    other.first = nullptr;
+  }
+  /// All of `other`, before what is here.
+  void prepend(message_queue& other) noexcept {
+    if (other.first == nullptr) return;
+    other.append(*this);
+    *this = other;
+    other.first = nullptr;
+  }
+};
+
+}  // namespace ramie::detail

@@ -1,0 +1,36 @@
+// What a single actor can be told at its start.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace ramie {
+
+/// What happens to a message for which a bounded mailbox has no room.
+enum class overflow {
+  block_sender,  // tell suspends the sender until there is room
+  fail,          // tell returns tell_status::full; the message goes to the dead letters
+  drop_newest,   // the message goes to the dead letters, tell returns tell_status::dropped
+  drop_oldest,   // the oldest waiting message goes to the dead letters, the new one is taken
+};
+
+struct actor_options {
+  /// Messages that may wait; 0: no bound. What the actor handles at the moment is not counted, nor is what ramie itself
+  /// sends (stop, down, exit_signal).
+  std::size_t mailbox_capacity = 0;
+  ramie::overflow overflow = ramie::overflow::block_sender;
+  /// Shows in reports. Empty: none.
+  std::string name{};
+  /// While a supervisor restarts the actor, requests wait instead of failing with actor_down.
+  bool asks_wait_for_restart = false;
+};
+
+/// What became of a message.
+enum class tell_status {
+  ok,       // it is in the mailbox (it will be handled if the actor lives so long)
+  full,     // overflow::fail, and no room
+  dropped,  // overflow::drop_newest, and no room
+  down,     // the actor has ended
+};
+
+}  // namespace ramie

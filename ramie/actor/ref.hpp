@@ -1,0 +1,169 @@
+// References to actors: what one sends to, and what one can do to an actor from outside.
+#pragma once
+
+#include <ramie/actor/dispatch.hpp>
+#include <ramie/actor/exit.hpp>
+#include <ramie/actor/options.hpp>
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <source_location>
+#include <string_view>
+#include <utility>
+
+namespace ramie {
+
+/// A reference to an actor of whatever class, or to none. It keeps no actor alive, only the memory of its block.
+/// Copying costs an atomic increment. All calls from any thread, and never on an empty one unless said otherwise.
+class any_actor {
+ public:
+  any_actor() noexcept = default;
+  any_actor(const any_actor& other) noexcept : cell_{other.cell_} {
+    if (cell_ != nullptr) cell_->add_reference();
+  }
+  any_actor(any_actor&& other) noexcept : cell_{std::exchange(other.cell_, nullptr)} {}
+  any_actor& operator=(any_actor other) noexcept {
+    std::swap(cell_, other.cell_);
+    return *this;
+  }
+  ~any_actor() {
+    if (cell_ != nullptr) cell_->release();
+  }
+
+  /// False if it refers to no actor. (A dead actor is one too.)
+  [[nodiscard]] explicit operator bool() const noexcept { return cell_ != nullptr; }
+
+  /// Ends the actor when it has handled what was sent to it before; a fiber actor's receive returns nothing then. Does
+  /// not suspend. Throws std::bad_alloc.
+  void stop() const;
+  /// Ends the actor after the handler it is in; where that waits, it is cancelled. What waits in the mailbox goes to
+  /// the dead letters. Does not suspend.
+  void kill() const noexcept { cell_->kill(exit_reason{exit_kind::killed}); }
+  /// Suspends until the actor has ended, and tells why. One that is being restarted has not ended. Throws `cancelled`;
+  /// usage_error if called by the actor itself.
+  exit_reason join(std::source_location where = std::source_location::current()) const {
+    cell_->join(nullptr, false, where);
+    return cell_->reason();
+  }
+  /// As `join`, but gives up after `timeout`: then nothing.
+  std::optional<exit_reason> join_for(std::chrono::nanoseconds timeout,
+                                      std::source_location where = std::source_location::current()) const {
+    const auto deadline = detail::deadline_after(timeout);
+    if (!cell_->join(&deadline, false, where)) return std::nullopt;
+    return cell_->reason();
+  }
+  /// False once the actor has ended for good.
+  [[nodiscard]] bool alive() const noexcept { return cell_->reason().kind() == exit_kind::alive; }
+  /// Why it ended, exit_kind::alive if it has not.
+  [[nodiscard]] exit_reason reason() const noexcept { return cell_->reason(); }
+  /// Messages in the mailbox, about.
+  [[nodiscard]] std::size_t mail_count() const noexcept { return cell_->mail_count(); }
+  /// From actor_options, or "". Valid while the reference is.
+  [[nodiscard]] std::string_view name() const noexcept { return detail::name_of(cell_); }
+
+  /// The same actor?
+  friend bool operator==(const any_actor& a, const any_actor& b) noexcept { return a.cell_ == b.cell_; }
+  friend std::strong_ordering operator<=>(const any_actor& a, const any_actor& b) noexcept {
+    return std::compare_three_way{}(a.cell_, b.cell_);
+  }
+
+  /// For ramie's own floors. `adopt`: takes over a reference that was counted already.
+  struct adopt {};
+  any_actor(detail::actor_cell* cell, adopt) noexcept : cell_{cell} {}
+  explicit any_actor(detail::actor_cell& cell) noexcept : cell_{&cell} { cell.add_reference(); }
+  [[nodiscard]] detail::actor_cell* cell() const noexcept { return cell_; }
+
+ private:
+  detail::actor_cell* cell_ = nullptr;
+};
+
+/// What a monitoring actor is told when the other has ended; see actor::monitor.
+struct down {
+  any_actor who;
+  exit_reason reason;
+};
+
+/// What an actor that handles it is told, instead of dying, when an actor ends that it is linked to.
+struct exit_signal {
+  any_actor who;
+  exit_reason reason;
+};
+
+/// A reference to an actor of class A, or to a fiber actor (A is mailbox<Ms...> then).
+template <class A>
+class actor_ref : public any_actor {
+ public:
+  using actor_type = A;
+  using any_actor::any_actor;
+
+  /// Sends a message. Suspends only if the mailbox is bounded, full and blocks senders; then it may throw `cancelled`.
+  /// Throws std::bad_alloc. An actor never blocks on itself: its own message is taken even if there is no room.
+  template <class T>
+  RAMIE_ALWAYS_INLINE tell_status tell(T&& m) const {
+    using M = std::decay_t<T>;
+    check<M>();
+    return cell()->post(detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
+  }
+  /// The same, handled before ordinary messages (but among urgent ones in order).
+  template <class T>
+  tell_status tell_urgent(T&& m) const {
+    using M = std::decay_t<T>;
+    check<M>();
+    return cell()->post_urgent(
+        detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
+  }
+  /// Sends a request and suspends until its handler has returned: what it returned. Throws actor_down if the actor has
+  /// ended, ends before it answers, or is being restarted; mailbox_full; `cancelled`; usage_error if it asks itself;
+  /// std::bad_alloc.
+  template <class T>
+  RAMIE_ALWAYS_INLINE auto ask(T&& m, std::source_location where = std::source_location::current()) const {
+    using M = std::decay_t<T>;
+    check<M>();
+    return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), nullptr, where);
+  }
+  /// As `ask`; throws timeout_error after `timeout`. The request may still be handled then.
+  template <class T>
+  auto ask_for(std::chrono::nanoseconds timeout, T&& m,
+               std::source_location where = std::source_location::current()) const {
+    using M = std::decay_t<T>;
+    check<M>();
+    const auto deadline = detail::deadline_after(timeout);
+    return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), &deadline, where);
+  }
+
+ private:
+  template <class M>
+  static constexpr void check() {
+    static_assert(detail::accepts_message<A, M>,
+                  "ramie: this actor has no public on(...) that takes this message (for a fiber actor: the type is not "
+                  "among those of its mailbox)");
+  }
+};
+
+/// A reference to an actor of any class that takes messages of type M.
+template <class M>
+class recipient : public any_actor {
+ public:
+  recipient() noexcept = default;
+  template <class A>
+  recipient(const actor_ref<A>& ref) noexcept : any_actor{ref}, act_{&detail::act_on_tell<A, M>} {
+    static_assert(detail::accepts_message<A, M>, "ramie: recipient: this actor does not take these messages");
+  }
+  /// As actor_ref::tell.
+  tell_status tell(M m) const {
+    return cell()->post(detail::make_message<detail::tell_node<M>>(act_, 0, std::move(m)));
+  }
+
+ private:
+  detail::message_function act_ = nullptr;
+};
+
+}  // namespace ramie
+
+template <>
+struct std::hash<ramie::any_actor> {
+  std::size_t operator()(const ramie::any_actor& a) const noexcept { return std::hash<const void*>{}(a.cell()); }
+};

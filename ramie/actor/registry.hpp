@@ -1,0 +1,37 @@
+// Names of actors, common to all runtimes of the process.
+#pragma once
+
+#include <ramie/actor/ref.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+
+namespace ramie {
+
+namespace detail {
+bool register_actor(std::string name, actor_cell& c, const std::type_info& type);
+/// A counted reference, or null.
+actor_cell* find_actor(std::string_view name, const std::type_info& type) noexcept;
+}  // namespace detail
+
+/// Makes the actor known by this name until it ends (a restart is no end) or the name is given up. False if another
+/// living actor has the name, or this one has ended. Any thread; does not suspend. Throws std::bad_alloc.
+template <class A>
+bool register_name(std::string name, const actor_ref<A>& ref) {
+  return detail::register_actor(std::move(name), *ref.cell(), typeid(A));
+}
+
+/// The actor of this name, if there is one and it is an A. Any thread; does not suspend.
+template <class A>
+[[nodiscard]] std::optional<actor_ref<A>> whereis(std::string_view name) {
+  detail::actor_cell* found = detail::find_actor(name, typeid(A));
+  if (found == nullptr) return std::nullopt;
+  return actor_ref<A>{found, any_actor::adopt{}};
+}
+
+/// The name is free again. False if it was. Any thread; does not suspend.
+bool unregister_name(std::string_view name) noexcept;
+
+}  // namespace ramie

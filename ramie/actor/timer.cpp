@@ -1,0 +1,121 @@
+// Timers of actors.
+//
+//  T1 A timer is in the queue of the worker that started it, and in its actor's list.
+//  T2 Whoever fires it posts the message; a periodic one goes back into the queue, unless it was cancelled.
+//  T3 Cancel sets `cancelled`, then takes it out of the queue. If it is not there, somebody is firing it just now, and
+//     that one looks at `cancelled` again after it has put it back (T2).
+//  T4 Who takes it out for good (the firer, or the canceller in T3) removes it from the list and drops the queue's
+//     reference.
+// The end of an actor cancels all that are in its list.
+#include <ramie/actor/timer.hpp>
+
+#include <ramie/actor/extras.hpp>
+#include <ramie/sched/worker.hpp>
+
+#include <mutex>
+
+namespace ramie::detail {
+
+namespace {
+
+actor_extras& extras_of_target(actor_timer& t) noexcept { return *t.target->more.load(std::memory_order_acquire); }
+
+/// T4.
+void leave(actor_timer& t) noexcept {
+  actor_extras& x = extras_of_target(t);
+  {
+    std::lock_guard guard{x.timers_lock};
+    (t.previous == nullptr ? x.timers : t.previous->next) = t.next;
+    if (t.next != nullptr) t.next->previous = t.previous;
+  }
+  t.release();
+}
+
+void send(actor_timer& t) noexcept {
+  try {
+    message* m = t.make();
+    // Who fires must not wait for room; then the message is as if it had been refused.
+    if (t.target->try_post(m, false) == tell_status::full && t.target->blocks_senders())
+      t.target->discard_all(m, letter_fate::full);
+  } catch (...) {
+    // No memory for the message: it is lost, and the next one may find some.
+  }
+}
+
+void fire(timer_node& node) noexcept {
+  auto& t = static_cast<actor_timer&>(node);
+  if (!t.cancelled.load(std::memory_order_acquire)) send(t);
+  if (t.period_ns == 0 || t.cancelled.load(std::memory_order_acquire)) {
+    leave(t);
+    return;
+  }
+  // From now, if it came too late: no burst of messages makes up for what was missed.
+  t.deadline_ns = std::max(t.deadline_ns + t.period_ns, now_ns());
+  try {
+    node.queue->add(node, t.deadline_ns);
+  } catch (...) {
+    leave(t);
+    return;
+  }
+  if (t.cancelled.load(std::memory_order_seq_cst) && node.queue->remove(node)) leave(t);
+}
+
+}  // namespace
+
+void actor_timer::release() noexcept {
+  if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  target->release();
+  delete this;
+}
+
+void actor_timer::cancel() noexcept {
+  if (cancelled.exchange(true, std::memory_order_seq_cst)) return;
+  if (queue->remove(*this)) leave(*this);
+}
+
+void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period) {
+  actor_extras* x = nullptr;
+  worker* w = current_worker();
+  try {
+    if (w == nullptr) throw usage_error{"ramie: send_after: only within a runtime"};
+    x = &target.extras();
+  } catch (...) {
+    delete t;
+    throw;
+  }
+  t->target = &target;
+  target.add_reference();
+  t->call = &fire;
+  t->period_ns = period.count();
+  t->deadline_ns = to_ns(deadline_after(std::max(delay, std::chrono::nanoseconds{0})));
+  {
+    std::lock_guard guard{x->timers_lock};
+    t->next = x->timers;
+    if (t->next != nullptr) t->next->previous = t;
+    x->timers = t;
+  }
+  try {
+    w->timers.add(*t, t->deadline_ns);
+  } catch (...) {
+    leave(*t);
+    t->release();
+    throw;
+  }
+}
+
+void cancel_timers(actor_extras& x) noexcept {
+  for (;;) {
+    actor_timer* t = nullptr;
+    {
+      std::lock_guard guard{x.timers_lock};
+      for (t = x.timers; t != nullptr && t->cancelled.load(std::memory_order_relaxed); t = t->next) {
+      }
+      if (t == nullptr) return;
+      t->references.fetch_add(1, std::memory_order_relaxed);
+    }
+    t->cancel();
+    t->release();
+  }
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,93 @@
+// Messages that an actor gets later.
+#pragma once
+
+#include <ramie/actor/cell.hpp>
+#include <ramie/actor/dispatch.hpp>
+#include <ramie/sched/timer_queue.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace ramie {
+
+namespace detail {
+
+/// References: one for the timer queue while it is in there or fires, one for the handle. The actor's list needs none:
+/// a timer takes itself out of it before the queue's reference goes.
+struct actor_timer : timer_node {
+  std::atomic<std::uint32_t> references{2};
+  std::atomic<bool> cancelled{false};
+  actor_cell* target = nullptr;  // a reference
+  std::int64_t deadline_ns = 0;
+  std::int64_t period_ns = 0;   // 0: once
+  actor_timer* next = nullptr;  // of the actor's timers, under their lock
+  actor_timer* previous = nullptr;
+
+  actor_timer() = default;
+  actor_timer(const actor_timer&) = delete;
+  actor_timer& operator=(const actor_timer&) = delete;
+  virtual ~actor_timer() = default;
+  /// The message, once or again and again. Throws std::bad_alloc and what copying the payload throws.
+  virtual message* make() = 0;
+
+  void release() noexcept;
+  void cancel() noexcept;
+};
+
+/// Puts it into the calling worker's queue. Throws std::bad_alloc; then it is gone.
+void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period);
+
+template <class M>
+struct typed_timer final : actor_timer {
+  message_function act;
+  M body;
+  template <class T>
+  typed_timer(message_function f, T&& m) : act{f}, body(std::forward<T>(m)) {}
+  message* make() override {
+    if constexpr (std::is_copy_constructible_v<M>)
+      if (period_ns != 0) return make_message<tell_node<M>>(act, 0, body);
+    return make_message<tell_node<M>>(act, 0, std::move(body));
+  }
+};
+
+}  // namespace detail
+
+/// A timer that was started by send_after or send_every. Dropping it lets the timer run.
+class timer_handle {
+ public:
+  timer_handle() noexcept = default;
+  timer_handle(timer_handle&& other) noexcept : timer_{std::exchange(other.timer_, nullptr)} {}
+  timer_handle& operator=(timer_handle other) noexcept {
+    std::swap(timer_, other.timer_);
+    return *this;
+  }
+  ~timer_handle() {
+    if (timer_ != nullptr) timer_->release();
+  }
+  /// No message is sent from now on; one that was sent may still wait in the mailbox. Any thread, does not suspend.
+  void cancel() noexcept {
+    if (timer_ != nullptr) timer_->cancel();
+  }
+
+  /// For ramie's own floors.
+  explicit timer_handle(detail::actor_timer* timer) noexcept : timer_{timer} {}
+
+ private:
+  detail::actor_timer* timer_ = nullptr;
+};
+
+namespace detail {
+
+template <class M, class T>
+timer_handle start_timer(actor_cell& target, message_function act, std::chrono::nanoseconds delay,
+                         std::chrono::nanoseconds period, T&& m) {
+  auto* t = new typed_timer<M>{act, std::forward<T>(m)};
+  launch_timer(t, target, delay, period);
+  return timer_handle{t};
+}
+
+}  // namespace detail
+}  // namespace ramie
