@@ -6,13 +6,16 @@ set(ramie_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ramie")
 install(
   TARGETS ramie
   EXPORT ramieTargets
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development
+  LIBRARY
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    COMPONENT runtime
+    NAMELINK_COMPONENT development)
 # All headers, those in detail/ too: the templates need them.
 install(
   DIRECTORY "${PROJECT_SOURCE_DIR}/ramie/"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ramie"
+  COMPONENT development
   FILES_MATCHING
   PATTERN "*.hpp"
   # Helpers of tests stay here.
@@ -21,13 +24,14 @@ install(
 install(
   EXPORT ramieTargets
   NAMESPACE ramie::
-  DESTINATION "${ramie_package_dir}")
+  DESTINATION "${ramie_package_dir}"
+  COMPONENT development)
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/ramieConfig.cmake.in" "${PROJECT_BINARY_DIR}/ramieConfig.cmake"
   INSTALL_DESTINATION "${ramie_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/ramieConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/ramieConfig.cmake" "${PROJECT_BINARY_DIR}/ramieConfigVersion.cmake"
-        DESTINATION "${ramie_package_dir}")
+        DESTINATION "${ramie_package_dir}" COMPONENT development)
 
 # In ramie.pc paths are relative to the file itself, so that a moved prefix keeps working. That needs relative directories.
 file(RELATIVE_PATH ramie_pc_to_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
@@ -41,4 +45,7 @@ else()
   set(ramie_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ramie.pc.in" "${PROJECT_BINARY_DIR}/ramie.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/ramie.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(
+  FILES "${PROJECT_BINARY_DIR}/ramie.pc"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+  COMPONENT development)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a user's project in a fresh directory and runs it: run.sh find_package|add_subdirectory BUILD_DIRECTORY
+# Builds a user's project in a fresh directory and runs it: run.sh WAY BUILD_DIRECTORY; the ways are at the end
 set -euo pipefail
 
 way=$1
@@ -26,34 +26,89 @@ build_consumer() { # arguments for cmake
   expect 42 "$work/build/consumer"
 }
 
+# The program that README.md begins with.
+readme_program() {
+  # shellcheck disable=SC2016
+  sed -n '/^```cpp$/,/^```$/p; /^```$/q' "$here/../../README.md" | grep -v '^```' >"$work/readme.cpp"
+}
+
+by_pkg_config() { # prefix, program to make, more for the compiler
+  local prefix=$1 program=$2 flags
+  shift 2
+  command -v pkg-config >/dev/null || return 0
+  PKG_CONFIG_PATH=$(find "$prefix" -type d -name pkgconfig)
+  export PKG_CONFIG_PATH
+  read -ra flags < <(pkg-config --cflags --libs ramie)
+  "$compiler" -std=c++20 "$@" "$here/main.cpp" "${flags[@]}" -o "$program"
+}
+
+# Only what is ramie's is seen, and all of it belongs to one version of the ABI.
+check_symbols() { # shared library
+  local strangers
+  readelf --dynamic "$1" | grep -Eq 'SONAME.*libramie\.so\.[0-9]+\.[0-9]+\]' || {
+    echo "$1 has no versioned soname"
+    exit 1
+  }
+  if strangers=$(nm --dynamic --demangle --defined-only "$1" | cut -c 20- | grep -Ev '^((typeinfo( name)?|vtable|guard variable|TLS .* function) for )?ramie(::|_)|^RAMIE_'); then
+    echo "symbols that are not ramie's: $strangers"
+    exit 1
+  fi
+}
+
 case $way in
   find_package)
     "$cmake" --install "$build" --prefix "$work/installed"
     # A prefix may be moved after the installation.
     mv "$work/installed" "$work/prefix"
-    # shellcheck disable=SC2016
-    sed -n '/^```cpp$/,/^```$/p; /^```$/q' "$here/../../README.md" | grep -v '^```' >"$work/readme.cpp"
+    readme_program
     build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DREADME_PROGRAM="$work/readme.cpp"
     expect 832040 "$work/build/readme"
-    if command -v pkg-config >/dev/null; then
-      PKG_CONFIG_PATH=$(find "$work/prefix" -type d -name pkgconfig)
-      export PKG_CONFIG_PATH
-      read -ra flags < <(pkg-config --cflags --libs ramie)
-      "$compiler" -std=c++20 "$here/main.cpp" "${flags[@]}" -o "$work/by_pkg_config"
-      expect 42 "$work/by_pkg_config"
-    fi
+    by_pkg_config "$work/prefix" "$work/by_pkg_config" -fno-rtti
+    [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
+    # A user with another compiler than the library's.
+    for other in clang++ clang++-{20,19,18,17,16} g++; do
+      if [[ $(command -v "$other") != "$(command -v "$compiler")" ]] && command -v "$other" >/dev/null; then
+        rm -rf "$work/build"
+        compiler=$other build_consumer -DCMAKE_PREFIX_PATH="$work/prefix"
+        break
+      fi
+    done
     ;;
   add_subdirectory)
-    # As a shared library, which no other build of ours is.
-    build_consumer -DRAMIE_SOURCE="$here/../.." -DBUILD_SHARED_LIBS=ON
+    build_consumer -DRAMIE_SOURCE="$here/../.."
     # A user's build has none of our tests, examples and tools in it.
     if extra=$("$cmake" --build "$work/build" --target help | grep -E 'test_|example_|ramie-lab'); then
       echo "targets that users did not ask for: $extra"
       exit 1
     fi
     ;;
+  fetch_content)
+    # In one of those projects that do without run-time type information.
+    build_consumer -DRAMIE_FETCH=ON -DFETCHCONTENT_SOURCE_DIR_RAMIE="$here/../.." -DCMAKE_CXX_FLAGS=-fno-rtti
+    ;;
+  sanitized)
+    build_consumer -DRAMIE_SOURCE="$here/../.." -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined -DCMAKE_BUILD_TYPE=Debug
+    ;;
+  packaged)
+    # A shared library, from Debian packages.
+    "$cmake" -S "$here/../.." -B "$work/shared" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" \
+      -DBUILD_SHARED_LIBS=ON -DRAMIE_BUILD_TESTS=OFF -DRAMIE_BUILD_LAB=OFF -DRAMIE_BUILD_EXAMPLES=OFF
+    "$cmake" --build "$work/shared" --parallel 2
+    check_symbols "$work/shared/libramie.so"
+    if command -v dpkg-deb >/dev/null; then
+      (cd "$work/shared" && "${cmake%cmake}cpack" -G DEB)
+      for package in "$work"/shared/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
+    else
+      "$cmake" --install "$work/shared" --prefix "$work/root/usr"
+    fi
+    LD_LIBRARY_PATH=$(dirname "$(find "$work/root" -name 'libramie.so')")
+    export LD_LIBRARY_PATH
+    build_consumer -DCMAKE_PREFIX_PATH="$work/root/usr"
+    by_pkg_config "$work/root" "$work/by_pkg_config"
+    [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
+    ;;
   *)
-    echo "usage: $0 find_package|add_subdirectory BUILD_DIRECTORY"
+    echo "usage: $0 find_package|add_subdirectory|fetch_content|sanitized|packaged BUILD_DIRECTORY"
     exit 2
     ;;
 esac
