@@ -99,7 +99,9 @@ def small_cases(size):
     e = "Switches and messages"
     return [
         Case("pingpong", e, "One message at a time, there and back", "pingpong", "message",
-             ("channel", "buffered", "actor"), messages(2_000_000), yardstick=True),
+             ("channel", "buffered"), messages(2_000_000), yardstick=True),
+        Case("pingpong-actors", e, "One message at a time, from actor to actor", "pingpong", "message", ("actor",),
+             messages(2_000_000)),
         Case("stream", e, "One producer, one consumer, buffer of 128", "stream", "message", ("buffered",),
              messages(10_000_000)),
         Case("stream-unbuffered", e, "One producer, one consumer, no buffer", "stream", "message", ("unbuffered",),
@@ -120,7 +122,7 @@ def small_cases(size):
         Case("memory", "Memory", "Parked lightweight threads, made cold", "memory", "fiber", ("channel", "parked"),
              count(1_000_000, 10), warmup=0, metric="figures.resident_bytes_per_fiber",
              metric_title="resident bytes each", memory="figures.resident_bytes_per_fiber", rounds_max=5),
-        Case("ticker", "Fairness", "A 1 ms ticker beside 8 that never give way", "ticker", "tick", ("channel",),
+        Case("ticker", "Fairness", "A 1 ms ticker beside 8 that never give way", "ticker", "tick", ("channel", "sleep"),
              {"hogs": 8, "ticks": sized(size, 20, 50, 300)}, warmup=0, metric="figures.lateness_p50_us",
              metric_title="median lateness, us", rounds_max=5),
     ]

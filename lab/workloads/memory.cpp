@@ -58,6 +58,42 @@ run_result parked(session& s) {
                       {"wake_and_end_ns_per_fiber", chain.ending_seconds() * 1e9 / static_cast<double>(count)}}};
 }
 
+/// As Go's program: all are spawned, all wait on one channel, which is then closed.
+run_result on_channel(session& s) {
+  constexpr std::int64_t bytes_each_about = 8192;
+  constexpr std::int64_t burst = 1000;  // a worker that spawned them all at a go would be taken for stalled
+  const std::int64_t count = s.parameter("count");
+  check_memory(count, bytes_each_about);
+  ramie::channel<std::int64_t> gate;
+  std::atomic<std::int64_t> ended{0};
+  growth grown{};
+  double parking = 0;
+  double ending = 0;
+  s.time([&] {
+    const memory_use before = read_memory_use();
+    auto start = std::chrono::steady_clock::now();
+    for (std::int64_t i = 1; i <= count; ++i) {
+      ramie::spawn([&gate, &ended] {
+        if (!gate.recv()) ended.fetch_add(1, std::memory_order_release);
+      }).detach();
+      if (i % burst == 0) ramie::this_fiber::yield();
+    }
+    while (static_cast<std::int64_t>(gate.statistics().waiting_receivers) < count) ramie::this_fiber::yield();
+    parking = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    grown = since(before, count);
+    start = std::chrono::steady_clock::now();
+    gate.close();
+    while (ended.load(std::memory_order_acquire) < count) ramie::this_fiber::yield();
+    ending = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  });
+  return {.seconds = parking,
+          .units = count,
+          .ok = ended.load() == count,
+          .figures = {{"resident_bytes_per_fiber", grown.resident_bytes},
+                      {"page_table_bytes_per_fiber", grown.page_table_bytes},
+                      {"wake_and_end_ns_per_fiber", ending * 1e9 / static_cast<double>(count)}}};
+}
+
 /// Spare workers would start the tasks as soon as making them has taken long enough to look like a stall.
 void without_spares(ramie::runtime_options& options) { options.spare_workers = 0; }
 
@@ -100,6 +136,7 @@ workload memory_workload() {
       .styles =
           {
               {"parked", "fibers that have started and wait in a join", true, parked},
+              {"channel", "fibers that wait on one channel", true, on_channel},
               {"unstarted", "tasks spawned by a fiber that does not let them run yet", true, unstarted, without_spares},
           },
       .yardstick = "",

@@ -61,6 +61,91 @@ RAMIE_LAB_CALL std::int64_t by_spawn(std::int64_t first, std::int64_t leaves) {
   return sum;
 }
 
+using sums = ramie::channel<std::int64_t>;
+
+/// The original: a node is a fiber, and has a channel of its own on which its children report.
+template <std::size_t capacity>
+void by_channel_node(sums& parent, std::int64_t first, std::int64_t leaves) {
+  if (leaves == 1) {
+    parent.send(first);
+    return;
+  }
+  sums children{capacity};
+  for (std::size_t i = 0; i < fan_out; ++i) {
+    ramie::spawn([&children, first, leaves, i] {
+      by_channel_node<capacity>(children, child_first(first, leaves, i), leaves / fan_out);
+    }).detach();
+  }
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < fan_out; ++i) sum += *children.recv();
+  parent.send(sum);
+}
+
+template <std::size_t capacity>
+std::int64_t by_channel(std::int64_t first, std::int64_t leaves) {
+  sums root{capacity};
+  ramie::spawn([&root, first, leaves] { by_channel_node<capacity>(root, first, leaves); }).detach();
+  return *root.recv();
+}
+
+/// What a node tells its parent.
+struct part {
+  std::int64_t sum;
+};
+
+/// The first message of a node.
+struct begin {};
+
+class node : public ramie::actor<node> {
+ public:
+  node(ramie::recipient<part> parent, std::int64_t first, std::int64_t leaves)
+      : parent_{std::move(parent)}, first_{first}, leaves_{leaves} {}
+  void on(begin) {
+    if (leaves_ == 1) {
+      parent_.tell(part{first_});
+      stop();
+      return;
+    }
+    for (std::size_t i = 0; i < fan_out; ++i) {
+      ramie::spawn_actor<node>(self(), child_first(first_, leaves_, i), leaves_ / fan_out).tell(begin{});
+    }
+  }
+  void on(part p) {
+    sum_ += p.sum;
+    if (--missing_ > 0) return;
+    parent_.tell(part{sum_});
+    stop();
+  }
+
+ private:
+  ramie::recipient<part> parent_;
+  std::int64_t first_;
+  std::int64_t leaves_;
+  std::int64_t sum_ = 0;
+  std::int64_t missing_ = fan_out;
+};
+
+/// Who asked for the whole sum.
+class asker : public ramie::actor<asker> {
+ public:
+  explicit asker(std::int64_t* sum) : sum_{sum} {}
+  void on(part p) {
+    *sum_ = p.sum;
+    stop();
+  }
+
+ private:
+  std::int64_t* sum_;
+};
+
+std::int64_t by_actor(std::int64_t first, std::int64_t leaves) {
+  std::int64_t sum = -1;
+  auto root = ramie::spawn_actor<asker>(&sum);
+  ramie::spawn_actor<node>(root, first, leaves).tell(begin{});
+  root.join();
+  return sum;
+}
+
 constexpr std::int64_t nodes_of(std::int64_t leaves) {
   std::int64_t nodes = 1;
   for (; leaves > 1; leaves /= fan_out) nodes += leaves;
@@ -101,6 +186,10 @@ workload skynet_workload() {
               {"fork_join", "one fork_join of ten children a node", true, run<by_fork_join>},
               {"scope", "ten children spawned into a scope, then its join", true, run<by_scope>},
               {"spawn", "ten fibers spawned, then each joined", true, run<by_spawn>},
+              {"channel", "the original: a fiber a node, ten of them report on a channel of their parent's", true,
+               run<by_channel<0>>},
+              {"buffered", "the same, the channels with room for all ten", true, run<by_channel<fan_out>>},
+              {"actor", "an actor a node, which tells its parent", true, run<by_actor>},
           },
   };
 }

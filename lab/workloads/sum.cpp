@@ -49,6 +49,26 @@ RAMIE_LAB_CALL std::int64_t by_spawn(std::int64_t low, std::int64_t high) {
   return left.join() + right.join();
 }
 
+/// Go's way: both halves report on a channel.
+void by_channel_node(ramie::channel<std::int64_t>& parent, std::int64_t low, std::int64_t high) {
+  if (low == high) {
+    parent.send(low);
+    return;
+  }
+  const std::int64_t middle = middle_of(low, high);
+  ramie::channel<std::int64_t> halves{2};
+  ramie::spawn([&halves, low, middle] { by_channel_node(halves, low, middle); }).detach();
+  ramie::spawn([&halves, middle, high] { by_channel_node(halves, middle + 1, high); }).detach();
+  const std::int64_t one = *halves.recv();
+  parent.send(one + *halves.recv());
+}
+
+std::int64_t by_channel(std::int64_t low, std::int64_t high) {
+  ramie::channel<std::int64_t> root{1};
+  ramie::spawn([&root, low, high] { by_channel_node(root, low, high); }).detach();
+  return *root.recv();
+}
+
 using sum_function = std::int64_t (*)(std::int64_t low, std::int64_t high);
 
 template <sum_function sum_of>
@@ -77,6 +97,8 @@ workload sum_workload() {
               {"fork_join", "one half forked, the other called", true, run<by_fork_join>},
               {"scope", "both halves spawned into a scope", true, run<by_scope>},
               {"spawn", "both halves spawned as fibers and joined", true, run<by_spawn>},
+              {"channel", "both halves spawned as fibers that report on a channel with room for two", true,
+               run<by_channel>},
           },
   };
 }
