@@ -258,9 +258,9 @@ wake_reason wait::suspend_thread_until(std::int64_t deadline_ns) noexcept {
     } else if (deadline_ns == region::never) {
       futex_wait(self_->wait_word, word);
     } else {
-      const std::int64_t left = deadline_ns - now_ns();
-      if (left <= 0) wake(ref_, wake_reason::timeout);
-      else futex_wait(self_->wait_word, word, left);
+      const std::int64_t now = now_ns();  // compared, not subtracted first: a deadline may be the clock's first moment
+      if (deadline_ns <= now) wake(ref_, wake_reason::timeout);
+      else futex_wait(self_->wait_word, word, deadline_ns - now);
     }
   }
 }
