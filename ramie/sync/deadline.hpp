@@ -1,0 +1,39 @@
+// Points in time of any clock, as deadlines of the steady one.
+#pragma once
+
+#include <ramie/base/deadline.hpp>
+
+#include <chrono>
+#include <type_traits>
+
+namespace ramie::detail {
+
+using steady_time = std::chrono::steady_clock::time_point;
+
+/// In the steady clock's own ticks, rounded up; what lies beyond its range becomes its last moment, or
+/// its epoch, which is long past.
+template <class Duration>
+[[nodiscard]] steady_time saturated(std::chrono::time_point<std::chrono::steady_clock, Duration> t) noexcept {
+  using ticks = steady_time::duration;
+  constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 292};  // the clock's range
+  if (t.time_since_epoch() >= longest) return steady_time::max();
+  if (t.time_since_epoch() <= longest.zero()) return steady_time{};
+  return std::chrono::ceil<ticks>(t);
+}
+
+/// Calls `attempt(steady deadline)`, which waits that long at most and says whether it had success, until it has or the
+/// time has come. Other clocks than the steady one may be set meanwhile: then it looks again.
+template <class Clock, class Duration, class Attempt>
+auto attempt_until(std::chrono::time_point<Clock, Duration> deadline, Attempt&& attempt) {
+  if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+    return attempt(saturated(deadline));
+  } else {
+    for (;;) {
+      const auto now = Clock::now();
+      const auto got = attempt(deadline <= now ? steady_time{} : time_after(deadline - now));
+      if (got || Clock::now() >= deadline) return got;
+    }
+  }
+}
+
+}  // namespace ramie::detail

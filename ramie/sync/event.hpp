@@ -1,0 +1,69 @@
+// Something has happened, or not yet.
+#pragma once
+
+#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/wait_queue.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <source_location>
+
+namespace ramie {
+
+/// How an event is taken back: by `reset` alone, or by each waiter that it lets go on.
+enum class event_reset : std::uint8_t { manual, automatic };
+
+/// Set or not; waiters go on while it is set. With event_reset::manual all of them do, and it stays set until `reset`;
+/// with event_reset::automatic one of them does, and takes it back with that. Fibers and plain threads may use all of
+/// it alike. A waiter may destroy it as soon as its wait has returned, if it is the last.
+class event {
+ public:
+  constexpr explicit event(event_reset how = event_reset::manual, bool is_set = false) noexcept
+      : queue_{is_set ? std::uint64_t{1} : 0}, how_{how} {}
+  event(const event&) = delete;
+  event& operator=(const event&) = delete;
+
+  /// Sets it. Manual: lets all waiters go on. Automatic: lets the one go on that has waited longest, and is not set
+  /// then; if nobody waits, it is set until somebody does. Does not suspend.
+  void set() noexcept;
+
+  /// Takes it back. Does not suspend.
+  void reset() noexcept;
+
+  [[nodiscard]] bool is_set() const noexcept { return queue_.is(1); }
+
+  /// True if it is set; an automatic one is taken back then. Does not suspend.
+  [[nodiscard]] bool try_wait() noexcept {
+    if (how_ == event_reset::manual) return is_set();
+    const std::uint64_t value = queue_.lock();
+    queue_.unlock(0);
+    return value != 0;
+  }
+
+  /// Suspends until it is set. Throws `cancelled`, resource_error.
+  RAMIE_ALWAYS_INLINE void wait(std::source_location where = std::source_location::current()) {
+    if (how_ == event_reset::manual && is_set()) return;
+    if (queue_.lock() != 0) queue_.unlock(how_ == event_reset::manual ? 1 : 0);
+    else queue_.unlock_and_wait(0, {"event", where});
+  }
+
+  /// As `wait`, but no longer than `timeout`: false if it was not set by then.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout,
+                              std::source_location where = std::source_location::current()) {
+    return try_wait() || wait_before(detail::time_after(timeout), where);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> deadline,
+                                std::source_location where = std::source_location::current()) {
+    return try_wait() || detail::attempt_until(deadline, [&](detail::steady_time t) { return wait_before(t, where); });
+  }
+
+ private:
+  bool wait_before(detail::steady_time deadline, const std::source_location& where);
+
+  detail::wait_queue queue_;  // the number: 1 if set
+  const event_reset how_;
+};
+
+}  // namespace ramie
