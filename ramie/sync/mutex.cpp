@@ -1,0 +1,286 @@
+// A word says how the mutex is; a queue holds those who wait; a favour spares the worker that alone uses it all atomic
+// instructions.
+//
+//   word = locked | busy | waiting | woken | favoured | ending
+//
+// Without a favour:
+//  M1 Whoever turns `locked` on has the mutex, first come, first served: those who wait are not asked ("barging"). A
+//     holder that goes on using it loses no time to a switch that way.
+//  M2 `busy` guards the queue, for a few dozen instructions. `waiting` is on when the queue is not empty.
+//  M3 Who finds it locked spins a little if the holder is likely to run on another CPU. Then he takes `busy`, arms,
+//     links his node, and gives `busy` back with `waiting` on, all in one step that succeeds only while `locked` is on:
+//     so the holder's unlock is still to come, and will see it. Then he suspends.
+//  M4 Unlock finds `waiting`: it takes `busy`, unlinks and claims the first, and turns `busy` and `locked` off and `woken`
+//     on, in one step; then it lets the claimed one go on. That step is the last that touches the mutex: whoever takes
+//     it next may destroy it. While `woken` is on no unlock wakes another: one at a time is on his way.
+//  M5 The woken one tries M1; he turns `woken` off when he has the mutex, or in the step of M3 in which he queues up again,
+//     in front this time. So at any time that the mutex is free and somebody waits, somebody is on his way.
+//  M6 After `passes_most` futile attempts, or 1 ms, he marks his node `starving`. Unlock then claims it and leaves
+//     `locked` on: the mutex is his before he runs.
+//  M7 Who runs out of time unlinks himself under `busy`. If he was woken and then ran out of time, he turns `woken` off
+//     while `locked` is on, and the holder will see to the others.
+//
+// The favour (Dice, Moir, Scherer, "Quickly reacquirable locks", 2003): after 64 acquisitions in a row on one worker
+// the word becomes `favoured` for as long as no other worker or plain thread comes, and `held_` says whether the mutex
+// is held. Once in the life of a mutex, so `inside_` has only one writer. Ending it costs a heavy fence.
+//
+//  Favourite                                Anybody else, and the favourite who must wait
+//  F1 inside = 1; light fence               E1 word: favoured -> favoured | ending, by one of them; others wait
+//  F2 still the favourite? then take it:    E2 favourite = nobody; heavy fence
+//     held = 1 (unlock: held = 0)           E3 wait until inside == 0
+//  F3 inside = 0 (release)                  E4 word = held ? locked : 0 (release); go on with M1
+//
+// F1/F2 and E2/E3 cannot both miss each other (fence.hpp). A holder that got the mutex by favour and finds the favour
+// gone at its unlock, or unlocks on another worker, goes by M4, after E4.
+//
+// Rejected: the favour from the first use on. Each mutex that two workers use, however short it lives, paid a heavy
+// fence then.
+#include <ramie/base/assert.hpp>
+#include <ramie/base/error.hpp>
+#include <ramie/fiber/this_fiber.hpp>
+#include <ramie/sync/mutex.hpp>
+#include <ramie/sync/recursive_mutex.hpp>
+
+#include <sched.h>
+
+#include <string>
+
+namespace ramie {
+
+namespace {
+
+/// How often one who was woken may find the mutex taken, and how long he may have waited, until it is handed to him.
+/// Both guesses; the time is Go's.
+constexpr int passes_most = 8;
+constexpr std::chrono::nanoseconds patience{1'000'000};
+
+/// Looks at the word between pauses of growing length, 4 to 64 instructions: 188 pauses in all, some microseconds. Each
+/// look takes the cache line away from the holder.
+constexpr int spin_rounds = 6;
+
+void pause_in_round(int round) noexcept {
+  for (int i = 4 << (round < 4 ? round : 4); i > 0; --i) detail::spin_pause();
+}
+
+std::string name_for_report() { return std::string{"fiber \""} + std::string{this_fiber::name()} + "\""; }
+
+}  // namespace
+
+namespace detail {
+
+const void* thread_identity() noexcept {
+  static thread_local std::uint64_t own_address;
+  return reinterpret_cast<const char*>(&own_address) + 1;
+}
+
+}  // namespace detail
+
+void mutex::become_favourite(const detail::fork_deque* w) noexcept {
+  if (w == nullptr) return;
+  inside_.store(1, std::memory_order_relaxed);  // keeps E3 waiting until favourite_ is there to be taken away
+  held_.store(true, std::memory_order_relaxed);
+  std::uint32_t seen = locked;
+  if (word_.compare_exchange_strong(seen, favoured, std::memory_order_seq_cst, std::memory_order_relaxed))
+    favourite_.store(reinterpret_cast<std::uintptr_t>(w), std::memory_order_relaxed);
+  else held_.store(false, std::memory_order_relaxed), streak_ = 0;  // somebody waits
+  inside_.store(0, std::memory_order_release);
+}
+
+void mutex::end_favour() noexcept {
+  std::uint32_t seen = word_.load(std::memory_order_acquire);
+  for (int round = 0; (seen & favoured) != 0; ++round) {
+    if (seen == favoured && word_.compare_exchange_strong(seen, favoured | ending, std::memory_order_acquire)) {
+      favourite_.store(nobody, std::memory_order_relaxed);
+      detail::heavy_fence();
+      for (int tries = 0; inside_.load(std::memory_order_acquire) != 0; ++tries) {
+        if (tries < 64) detail::spin_pause();
+        else ::sched_yield();
+      }
+      favourite_.store(nobody, std::memory_order_relaxed);  // again: see become_favourite
+      const bool is_held = held_.load(std::memory_order_acquire);
+      held_.store(false, std::memory_order_relaxed);
+      word_.store(is_held ? locked : 0, std::memory_order_release);
+      return;
+    }
+    if (round < 64) detail::spin_pause();
+    else ::sched_yield();
+    seen = word_.load(std::memory_order_acquire);
+  }
+}
+
+bool mutex::try_lock_slowly() noexcept {
+  std::uint32_t seen = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    if ((seen & favoured) != 0) {
+      end_favour();
+      seen = word_.load(std::memory_order_relaxed);
+    } else if ((seen & locked) != 0) {
+      return false;
+    } else if (word_.compare_exchange_weak(seen, seen | locked, std::memory_order_acquire, std::memory_order_relaxed)) {
+      acquired(detail::current_forks());
+      return true;
+    }
+  }
+}
+
+/// Takes `busy` if it is off in `seen`. Otherwise, or if the word has changed, loads it anew and returns false.
+bool mutex::take_queue(std::uint32_t& seen) noexcept {
+  if ((seen & busy) == 0 &&
+      word_.compare_exchange_weak(seen, seen | busy, std::memory_order_acquire, std::memory_order_relaxed))
+    return true;
+  detail::spin_pause();
+  seen = word_.load(std::memory_order_relaxed);
+  return false;
+}
+
+/// M3. False if the mutex is free, or favoured, by now; then nothing was done.
+bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
+  std::uint32_t seen = word_.load(std::memory_order_relaxed);
+  for (int round = 0;; ++round) {
+    if ((seen & locked) == 0) return false;
+    if (take_queue(seen)) break;
+    if (round > 64) ::sched_yield();
+  }
+  if (in_front) queue_.push_front(n);
+  else queue_.push_back(n);
+  seen = word_.load(std::memory_order_relaxed);
+  while ((seen & locked) != 0) {
+    // Release: the node and its wait, for whoever takes `busy` next.
+    const std::uint32_t next = ((seen & ~busy) | waiting) & (awake ? ~woken : ~0u);
+    if (word_.compare_exchange_weak(seen, next, std::memory_order_release, std::memory_order_relaxed)) return true;
+  }
+  queue_.remove(n);
+  const std::uint32_t off = busy | (queue_.empty() ? waiting : 0);
+  word_.fetch_and(~off, std::memory_order_release);
+  return false;
+}
+
+/// M7.
+void mutex::dequeue(node& n) noexcept {
+  std::uint32_t seen = word_.load(std::memory_order_relaxed);
+  for (int round = 0; !take_queue(seen); ++round)
+    if (round > 64) ::sched_yield();
+  queue_.remove(n);
+  const std::uint32_t off = busy | (queue_.empty() ? waiting : 0);
+  word_.fetch_and(~off, std::memory_order_release);
+}
+
+/// Is the holder likely to run, on another CPU? Not if it got the mutex on this worker, nor if it waits itself.
+bool mutex::worth_spinning(const detail::fork_deque* w) const noexcept {
+  if (w != nullptr && last_.load(std::memory_order_relaxed) == w) return false;
+  const void* holder = owner_.load(std::memory_order_relaxed);
+  if (holder == nullptr || detail::is_thread(holder)) return true;
+  // Descriptors of stacks are never freed.
+  const auto* s = static_cast<const detail::stack*>(holder);
+  return (s->wait_word.load(std::memory_order_relaxed) & detail::wait_word::state_mask) != detail::wait_word::parked;
+}
+
+bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_location& where) {
+  if (is_mine()) {
+    if (deadline != nullptr) return false;
+    throw usage_error{"ramie: mutex: " + name_for_report() +
+                      " locks it and holds it already; it would wait for itself (use recursive_mutex)"};
+  }
+  const detail::wait_site site{"mutex", where};
+  detail::steady_time since{};
+  bool awake = false;  // woken is on for us
+  int passes = 0;
+  int round = 0;
+  for (;;) {
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    if ((seen & favoured) != 0) {
+      end_favour();
+      continue;
+    }
+    if ((seen & locked) == 0) {  // M1, M5
+      if (word_.compare_exchange_weak(seen, (seen | locked) & (awake ? ~woken : ~0u), std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        acquired(detail::current_forks());
+        return true;
+      }
+      continue;
+    }
+    if (round < spin_rounds && worth_spinning(detail::current_forks())) {
+      pause_in_round(round++);
+      continue;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (since == detail::steady_time{}) since = now;
+    if (deadline != nullptr && now >= *deadline) {  // M7
+      if (awake && !word_.compare_exchange_strong(seen, seen & ~woken, std::memory_order_relaxed)) continue;
+      return false;
+    }
+    node n;
+    n.starving = passes >= passes_most || now - since >= patience;
+    detail::wait pause{detail::wait::kind::uninterruptible, site};
+    n.waiter = pause.ref();
+    if (!enqueue(n, passes > 0, awake)) {
+      pause.withdraw();  // nobody could claim it
+      continue;
+    }
+    awake = false;
+    detail::wake_reason why;
+    try {
+      why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
+    } catch (...) {
+      dequeue(n);
+      throw;
+    }
+    if (why != detail::wake_reason::event) {
+      dequeue(n);
+      return false;
+    }
+    if (n.was_handed) {
+      acquired(detail::current_forks());
+      return true;
+    }
+    awake = true;
+    ++passes;
+    round = 0;
+  }
+}
+
+void mutex::unlock_slowly() noexcept {
+  std::uint32_t seen = word_.load(std::memory_order_relaxed);
+  for (int round = 0;; ++round) {
+    if ((seen & favoured) != 0) {
+      end_favour();
+      seen = word_.load(std::memory_order_relaxed);
+    } else if ((seen & waiting) == 0 || (seen & woken) != 0) {
+      if (word_.compare_exchange_weak(seen, seen & ~locked, std::memory_order_release, std::memory_order_relaxed))
+        return;
+    } else if (take_queue(seen)) {
+      break;
+    } else if (round > 64) {
+      ::sched_yield();
+    }
+  }
+  // M4, M6.
+  detail::claimed_wait first;
+  bool hand_over = false;
+  while (node* n = queue_.pop_front()) {
+    first = detail::claim(n->waiter);
+    if (!first) continue;  // ran out of time
+    hand_over = n->starving;
+    n->was_handed = hand_over;
+    break;
+  }
+  const std::uint32_t off = busy | (queue_.empty() ? waiting : 0) | (hand_over ? 0 : locked);
+  const std::uint32_t on = first && !hand_over ? woken : 0;
+  seen = word_.load(std::memory_order_relaxed);
+  while (!word_.compare_exchange_weak(seen, (seen & ~off) | on, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  if (first) first.go_on();
+}
+
+void mutex::unlocked_by_stranger() const {
+  throw usage_error{"ramie: mutex: " + name_for_report() + " unlocks it and does not hold it"};
+}
+
+void mutex::destroyed_in_use() const noexcept {
+  detail::fatal("a mutex is destroyed while somebody holds it or waits for it", __FILE__, __LINE__);
+}
+
+void recursive_mutex::throw_too_deep() { throw usage_error{"ramie: recursive_mutex: locked too often"}; }
+
+}  // namespace ramie

@@ -1,0 +1,161 @@
+// Mutual exclusion for fibers and plain threads. How it works is told in mutex.cpp; here are the paths that do not
+// wait.
+#pragma once
+
+#include <ramie/sched/fence.hpp>
+#include <ramie/sched/wait_list.hpp>
+#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/identity.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <source_location>
+
+namespace ramie {
+
+/// As std::mutex: works with std::lock_guard, std::unique_lock, std::scoped_lock. Not recursive.
+///
+/// Waiting for it is not cancelled: a fiber that is asked to stop gets the mutex and finds out at its next cancellable
+/// wait. Whoever comes when it is free may take it, before those who wait; but who has waited for 1 ms, or was passed
+/// over several times, is handed it next. It may be destroyed as soon as it is free, even if the unlock that
+/// made it so has not returned; destroying one that is held, or waited for, ends the process.
+class mutex {
+ public:
+  constexpr mutex() noexcept = default;
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  ~mutex() {
+    if (held_.load(std::memory_order_relaxed) || (word_.load(std::memory_order_relaxed) & (locked | waiting)) != 0)
+        [[unlikely]]
+      destroyed_in_use();
+  }
+
+  /// Suspends a fiber, blocks a plain thread, until the mutex is the caller's. Throws usage_error if it is already.
+  RAMIE_ALWAYS_INLINE void lock(std::source_location where = std::source_location::current()) {
+    const detail::fork_deque* const w = detail::current_forks();
+    if (!lock_as_favourite(w) && !lock_free_one(w)) [[unlikely]]
+      lock_slowly(nullptr, where);
+  }
+
+  /// False if somebody has it. Does not suspend.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool try_lock() noexcept {
+    const detail::fork_deque* const w = detail::current_forks();
+    return lock_as_favourite(w) || lock_free_one(w) || try_lock_slowly();
+  }
+
+  /// Does not suspend. Throws usage_error if the mutex is not the caller's.
+  RAMIE_ALWAYS_INLINE void unlock() {
+    const detail::fork_deque* const w = detail::current_forks();
+    if (owner_.load(std::memory_order_relaxed) != detail::identity_on(w)) [[unlikely]]
+      unlocked_by_stranger();
+    // Before the mutex is free, so that nobody ever reads his own name after he gave it back.
+    owner_.store(nullptr, std::memory_order_relaxed);
+    if (unlock_as_favourite(w)) return;
+    std::uint32_t seen = locked;
+    if (!word_.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
+      unlock_slowly();
+  }
+
+  /// For ramie's own: does the caller hold it?
+  [[nodiscard]] bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == detail::identity(); }
+
+ protected:
+  /// False if the deadline, where there is one, came first.
+  bool lock_slowly(const detail::steady_time* deadline, const std::source_location& where);
+
+ private:
+  struct node : detail::wait_node {
+    bool starving = false;    // wants to be handed it
+    bool was_handed = false;  // and was
+  };
+  static constexpr std::uint32_t locked = 1, busy = 2, waiting = 4, woken = 8, favoured = 16, ending = 32;
+  static constexpr std::uintptr_t undecided = 1, nobody = 2;  // of favourite_; else a worker's address
+
+  RAMIE_ALWAYS_INLINE bool lock_as_favourite(const detail::fork_deque* w) noexcept {
+    const auto me = reinterpret_cast<std::uintptr_t>(w);
+    if (favourite_.load(std::memory_order_relaxed) != me) return false;
+    inside_.store(1, std::memory_order_relaxed);  // F1
+    detail::light_fence();
+    const bool mine = favourite_.load(std::memory_order_relaxed) == me && !held_.load(std::memory_order_acquire);  // F2
+    if (mine) [[likely]] {
+      held_.store(true, std::memory_order_relaxed);
+      owner_.store(w->running, std::memory_order_relaxed);
+    }
+    inside_.store(0, std::memory_order_release);  // F3
+    return mine;
+  }
+  RAMIE_ALWAYS_INLINE bool unlock_as_favourite(const detail::fork_deque* w) noexcept {
+    const auto me = reinterpret_cast<std::uintptr_t>(w);
+    if (favourite_.load(std::memory_order_relaxed) != me) return false;
+    inside_.store(1, std::memory_order_relaxed);
+    detail::light_fence();
+    const bool still = favourite_.load(std::memory_order_relaxed) == me;
+    if (still) [[likely]]
+      held_.store(false, std::memory_order_release);
+    inside_.store(0, std::memory_order_release);
+    return still;
+  }
+  RAMIE_ALWAYS_INLINE bool lock_free_one(const detail::fork_deque* w) noexcept {
+    std::uint32_t seen = 0;
+    if (!word_.compare_exchange_strong(seen, locked, std::memory_order_acquire, std::memory_order_relaxed))
+      return false;
+    acquired(w);
+    return true;
+  }
+  RAMIE_ALWAYS_INLINE void acquired(const detail::fork_deque* w) noexcept {
+    owner_.store(detail::identity_on(w), std::memory_order_relaxed);
+    if (last_.load(std::memory_order_relaxed) != w) {
+      last_.store(w, std::memory_order_relaxed);
+      streak_ = 0;
+    } else if (++streak_ == streak_wanted && favourite_.load(std::memory_order_relaxed) == undecided) [[unlikely]] {
+      become_favourite(w);
+    }
+  }
+
+  /// Acquisitions in a row by one worker that make it the favourite. Until then a mutex costs atomic instructions, so
+  /// that one that lives shortly never pays for the end of a favour. A guess.
+  static constexpr std::uint32_t streak_wanted = 64;
+
+  RAMIE_NOINLINE bool try_lock_slowly() noexcept;
+  RAMIE_NOINLINE void unlock_slowly() noexcept;
+  void become_favourite(const detail::fork_deque* w) noexcept;
+  void end_favour() noexcept;
+  [[noreturn]] void unlocked_by_stranger() const;
+  [[noreturn]] void destroyed_in_use() const noexcept;
+  bool take_queue(std::uint32_t& seen) noexcept;
+  bool enqueue(node& n, bool in_front, bool awake) noexcept;
+  void dequeue(node& n) noexcept;
+  bool worth_spinning(const detail::fork_deque* w) const noexcept;
+
+  std::atomic<std::uintptr_t> favourite_{undecided};
+  std::atomic<std::uint32_t> word_{0};
+  std::atomic<std::uint32_t> inside_{0};
+  std::atomic<const void*> owner_{nullptr};               // who holds it (identity.hpp)
+  std::atomic<const detail::fork_deque*> last_{nullptr};  // the worker on which it was taken last
+  std::atomic<bool> held_{false};                         // by way of the favour
+  std::uint32_t streak_ = 0;                              // the holder's
+  detail::wait_list<node> queue_;                         // of whoever set `busy`
+};
+
+/// mutex with timed forms, as std::timed_mutex: they return false if it was not to be had in time.
+class timed_mutex : mutex {
+ public:
+  using mutex::is_mine;
+  using mutex::lock;
+  using mutex::try_lock;
+  using mutex::unlock;
+
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
+                                  std::source_location where = std::source_location::current()) {
+    return try_lock_until(detail::time_after(timeout), where);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline,
+                                    std::source_location where = std::source_location::current()) {
+    return try_lock() || detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_slowly(&t, where); });
+  }
+};
+
+}  // namespace ramie
