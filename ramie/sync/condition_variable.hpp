@@ -1,0 +1,137 @@
+// Waiting for a condition that a lock guards, with any lock, as std::condition_variable_any.
+//
+//  C1 A waiter links its node, not armed yet, and only then unlocks the user's lock: a notification from then on finds
+//     it. The user's unlock may do anything, suspend too, so the wait is armed after it.
+//  C2 Then it arms and puts the reference into its node by compare-and-swap, unless a notification came already: then it
+//     takes the wait back. It does not touch the condition variable for that, which may be gone since the notification.
+//  C3 A notifier unlinks the first node, under the internal lock, and exchanges "notified" for what is in it. If that was
+//     a reference it claims the wait; if the claim fails (a timeout, a cancellation) it tries the next node: a
+//     notification is not lost.
+//  C4 However the wait ended, the user's lock is taken again before anything is returned or thrown.
+#pragma once
+
+#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/wait_queue.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <source_location>
+#include <utility>
+
+namespace ramie {
+
+/// Works with every lock that has lock() and unlock(). Fibers and plain threads may use the same one. Waits may end
+/// without a notification, as with std: use a predicate. A fiber that is asked to stop while it waits locks again and
+/// throws `cancelled`; one that was asked before throws at once. All waits throw resource_error if there is no stack
+/// for other work, with the lock held. May be destroyed when everybody who waited was notified or has returned.
+class condition_variable {
+ public:
+  constexpr condition_variable() noexcept = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+
+  /// Lets the one go on that has waited longest. Does not suspend. Any fiber or thread, with the lock or without.
+  void notify_one() noexcept;
+  void notify_all() noexcept;
+
+  /// Unlocks, suspends until notified, locks again.
+  template <class Lock>
+  void wait(Lock& lock, std::source_location where = std::source_location::current()) {
+    wait_before(lock, nullptr, where);
+  }
+  /// Until `condition()`, which is called with the lock held.
+  template <class Lock, class Predicate>
+    requires std::is_invocable_r_v<bool, Predicate&>
+  void wait(Lock& lock, Predicate condition, std::source_location where = std::source_location::current()) {
+    while (!condition()) wait_before(lock, nullptr, where);
+  }
+
+  /// No longer than until `deadline`.
+  template <class Lock, class Clock, class Duration>
+  std::cv_status wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> deadline,
+                            std::source_location where = std::source_location::current()) {
+    const bool notified =
+        detail::attempt_until(deadline, [&](detail::steady_time t) { return wait_before(lock, &t, where); });
+    return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  /// Returns what `condition()` says in the end.
+  template <class Lock, class Clock, class Duration, class Predicate>
+    requires std::is_invocable_r_v<bool, Predicate&>
+  bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> deadline, Predicate condition,
+                  std::source_location where = std::source_location::current()) {
+    while (!condition())
+      if (wait_until(lock, deadline, where) == std::cv_status::timeout) return condition();
+    return true;
+  }
+
+  /// No longer than `timeout`.
+  template <class Lock, class Rep, class Period>
+  std::cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> timeout,
+                          std::source_location where = std::source_location::current()) {
+    return wait_until(lock, detail::time_after(timeout), where);
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+    requires std::is_invocable_r_v<bool, Predicate&>
+  bool wait_for(Lock& lock, std::chrono::duration<Rep, Period> timeout, Predicate condition,
+                std::source_location where = std::source_location::current()) {
+    return wait_until(lock, detail::time_after(timeout), std::move(condition), where);
+  }
+
+ private:
+  struct node : detail::queued_wait {
+    static constexpr std::uint64_t notified = 1;  // no reference looks like that
+    std::atomic<std::uint64_t> what{0};
+  };
+  void enter(node& n) noexcept;
+  /// C2: false if the wait is over.
+  static bool arm(node& n, detail::wait& pause) noexcept;
+  void leave(node& n) noexcept;
+  bool notify_first(detail::claimed_waits& woken) noexcept;
+
+  template <class Lock>
+  RAMIE_ALWAYS_INLINE bool wait_before(Lock& lock, const detail::steady_time* deadline,
+                                       const std::source_location& where);
+
+  detail::word_lock guard_;
+  detail::wait_list<node> list_;
+};
+
+using condition_variable_any = condition_variable;
+
+template <class Lock>
+RAMIE_ALWAYS_INLINE bool condition_variable::wait_before(Lock& lock, const detail::steady_time* deadline,
+                                                         const std::source_location& where) {
+  node n;
+  enter(n);
+  try {
+    lock.unlock();
+  } catch (...) {
+    leave(n);
+    throw;
+  }
+  struct relocking {  // C4
+    Lock& lock;
+    ~relocking() noexcept(false) { lock.lock(); }
+  };
+  detail::wake_reason why = detail::wake_reason::event;
+  {
+    const relocking at_end{lock};
+    const detail::wait_site site{"condition_variable", where};
+    detail::wait pause{detail::wait::kind::cancellable, site};
+    if (arm(n, pause)) {
+      try {
+        why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
+      } catch (...) {
+        leave(n);
+        throw;
+      }
+      if (why != detail::wake_reason::event) leave(n);
+    }
+  }
+  if (why == detail::wake_reason::cancelled) detail::end_by_cancellation();
+  return why == detail::wake_reason::event;
+}
+
+}  // namespace ramie

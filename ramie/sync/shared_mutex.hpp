@@ -1,0 +1,105 @@
+// One writer or many readers, as std::shared_mutex and std::shared_timed_mutex.
+//
+//  R1 The number is the count of readers, a bit for a writer, and a bit that says that somebody waits. Whoever comes when
+//     the lock may be his and nobody waits takes it, by one compare-and-swap; and so gives it back while nobody waits.
+//  R2 Everybody else queues up, so readers that keep coming do not keep a writer out.
+//  R3 Whoever leaves hands the lock to the first in the queue, and to the readers behind it if that is one, up to the
+//     next writer.
+//  R4 A writer that gives up waiting may have kept readers behind it from joining those who read: it lets them in.
+// So everybody's wait is bounded by those who came before. The rest as in wait_queue.hpp.
+#pragma once
+
+#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/wait_queue.hpp>
+
+#include <chrono>
+#include <source_location>
+
+namespace ramie {
+
+/// Works with std::unique_lock, std::shared_lock. Fibers and plain threads may use the same one. Waiting for it is not
+/// cancelled, as with `mutex`. Not recursive; a reader that locks again may wait for a writer that waits for it. It may
+/// be destroyed as soon as it is free, even if an unlock that made it so has not returned.
+class shared_mutex {
+ public:
+  constexpr shared_mutex() noexcept = default;
+  shared_mutex(const shared_mutex&) = delete;
+  shared_mutex& operator=(const shared_mutex&) = delete;
+
+  /// Suspends until it is the caller's alone.
+  void lock(std::source_location where = std::source_location::current()) {
+    if (!queue_.try_change(0, writer)) [[unlikely]]
+      lock_slowly(writer, nullptr, where);
+  }
+  [[nodiscard]] bool try_lock() noexcept;
+  /// Throws usage_error if nobody holds it alone.
+  void unlock() {
+    if (!queue_.try_change(writer, 0)) [[unlikely]]
+      unlock_slowly(writer);
+  }
+
+  /// Suspends until no writer holds it.
+  void lock_shared(std::source_location where = std::source_location::current()) {
+    if (!enter_shared()) [[unlikely]]
+      lock_slowly(reader, nullptr, where);
+  }
+  [[nodiscard]] bool try_lock_shared() noexcept;
+  /// Throws usage_error if no reader holds it.
+  void unlock_shared() {
+    bool unlocked = false;
+    const std::uint64_t value = queue_.peek(unlocked);
+    if (!unlocked || value < reader || (value & waiting) != 0 || !queue_.try_change(value, value - reader)) [[unlikely]]
+      unlock_slowly(reader);
+  }
+
+ protected:
+  static constexpr std::uint64_t writer = 1, waiting = 2, reader = 4;
+
+  bool lock_slowly(std::uint64_t how, const detail::steady_time* deadline, const std::source_location& where);
+
+ private:
+  void unlock_slowly(std::uint64_t how);
+  /// R3, R4: gives the lock of the number back, which is `value` but for those who enter and the bit.
+  void admit_and_unlock(std::uint64_t value) noexcept;
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool enter_shared() noexcept {
+    bool unlocked = false;
+    const std::uint64_t value = queue_.peek(unlocked);
+    return unlocked && (value & (writer | waiting)) == 0 && queue_.try_change(value, value + reader);
+  }
+
+  detail::wait_queue queue_;
+};
+
+/// shared_mutex with timed forms: they return false if the lock was not to be had in time.
+class shared_timed_mutex : shared_mutex {
+ public:
+  using shared_mutex::lock;
+  using shared_mutex::lock_shared;
+  using shared_mutex::try_lock;
+  using shared_mutex::try_lock_shared;
+  using shared_mutex::unlock;
+  using shared_mutex::unlock_shared;
+
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
+                                  std::source_location where = std::source_location::current()) {
+    return try_lock_until(detail::time_after(timeout), where);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline,
+                                    std::source_location where = std::source_location::current()) {
+    return detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_slowly(writer, &t, where); });
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout,
+                                         std::source_location where = std::source_location::current()) {
+    return try_lock_shared_until(detail::time_after(timeout), where);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> deadline,
+                                           std::source_location where = std::source_location::current()) {
+    return detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_slowly(reader, &t, where); });
+  }
+};
+
+}  // namespace ramie
