@@ -17,3 +17,17 @@
 #include <ramie/fiber/scope.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/sync/async.hpp>
+#include <ramie/sync/barrier.hpp>
+#include <ramie/sync/condition_variable.hpp>
+#include <ramie/sync/event.hpp>
+#include <ramie/sync/future.hpp>
+#include <ramie/sync/latch.hpp>
+#include <ramie/sync/mutex.hpp>
+#include <ramie/sync/once.hpp>
+#include <ramie/sync/packaged_task.hpp>
+#include <ramie/sync/promise.hpp>
+#include <ramie/sync/recursive_mutex.hpp>
+#include <ramie/sync/semaphore.hpp>
+#include <ramie/sync/shared_mutex.hpp>
+#include <ramie/sync/wait_group.hpp>
