@@ -191,7 +191,7 @@ void scope::finish_join() {
 void scope::end() noexcept {
   rare& r = get_rare();
   const bool unwinding = std::uncaught_exceptions() != 0;
-  if ((newest_ != nullptr || unwinding) && r.first_failure == nullptr)
+  if ((newest_ != nullptr || unwinding) && !r.failed.load(std::memory_order_relaxed))
     fail(std::make_exception_ptr(cancelled{}), unwinding);  // drops what has not begun
   join_children();
   await_fibers();

@@ -46,7 +46,7 @@ class scope {
   RAMIE_ALWAYS_INLINE void spawn(F&& f) {
     using record = child_of<std::decay_t<F>>;
     detail::fork_deque* d = detail::current_forks();
-    if (d != nullptr && d->session == session_ && d->bottom.load_relaxed() == bottom_) [[likely]] {
+    if (d != nullptr && d->session == session_.load_relaxed() && d->bottom.load_relaxed() == bottom_) [[likely]] {
       auto* c = ::new (take_memory(sizeof(record), alignof(record))) record(std::in_place, std::forward<F>(f));
       c->owner = this;
       c->older = newest_;
@@ -109,7 +109,7 @@ class scope {
   }
 
   RAMIE_ALWAYS_INLINE void adopt(detail::fork_deque& d) noexcept {
-    session_ = d.session;
+    session_.store_relaxed(d.session);
     bottom_ = d.bottom.load_relaxed();
   }
 
@@ -181,8 +181,8 @@ class scope {
   RAMIE_COLD void end() noexcept;
 
   // The next child may be pushed if the deque of the calling worker has just this session and this bottom.
-  std::uint64_t session_ = 0;
-  detail::fork_slot* bottom_;  // means nothing as long as the session is not the deque's
+  detail::word<std::uint64_t> session_{0};  // children elsewhere compare it with their own worker's
+  detail::fork_slot* bottom_;               // means nothing as long as the session is not the deque's
   child* newest_ = nullptr;
   std::atomic<rare*> rare_{nullptr};
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;

@@ -114,7 +114,7 @@ void add_stopped(stopped_scope& s) noexcept {
               return (waiting->flags.load(std::memory_order_acquire) & task::limited) != 0 &&
                      limits_of(*waiting).stopped;
             },
-            nullptr, true);
+            nullptr);
       },
       nullptr);
 }

@@ -53,7 +53,7 @@ void request_stop(task& t) noexcept {
               while (at != nullptr && at != wanted) at = at->parent;
               return at != nullptr;
             },
-            root, true);
+            root);
       },
       &t);
 }

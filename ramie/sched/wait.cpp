@@ -140,26 +140,27 @@ bool wake_cancelled(stack& s, const void* occupant) noexcept {
   }
 }
 
-bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context,
-                        bool until_parked) noexcept {
+bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context) noexcept {
   std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-  // Bounded: a wait whose worker finds no stack for other work stays armed for long (wait::suspend_slowly). The
-  // caller's own is armed too.
-  for (int round = 0; until_parked && (word & state_mask) != parked && (word & state_mask) != running && round < 1000;
-       ++round) {
-    ::sched_yield();
-    word = s.wait_word.load(std::memory_order_acquire);
+  for (int round = 0;;) {
+    const std::uint32_t state = word & state_mask;
+    if (state == running || (word & cancellable) == 0) return false;
+    // Also if it is only just arming, or held by somebody else: to pass over it would be to lose the cancellation.
+    if (state == held) {
+      pause_a_little(round);
+      word = s.wait_word.load(std::memory_order_acquire);
+    } else if (s.wait_word.compare_exchange_weak(word, (word & ~state_mask) | held, std::memory_order_acq_rel,
+                                                 std::memory_order_acquire)) {
+      break;
+    }
   }
-  if ((word & state_mask) != parked || (word & cancellable) == 0) return false;
-  const std::uint32_t still = (word & ~state_mask) | held;
-  if (!s.wait_word.compare_exchange_strong(word, still, std::memory_order_acq_rel)) return false;
   const void* occupant = s.occupant.load(std::memory_order_acquire);
   if (occupant == nullptr || !ours(context, occupant)) {
     s.wait_word.store(word, std::memory_order_release);
     return false;
   }
   s.wait_word.store(claimed(word, wake_reason::cancelled), std::memory_order_release);
-  go_on(&s, parked);
+  go_on(&s, word & state_mask);
   return true;
 }
 
@@ -210,10 +211,17 @@ void wait::look_at_limits(task& t) noexcept {
 
 bool wait::withdraw() noexcept {
   std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
-  while ((word & state_mask) == armed && (word >> epoch_shift & reference_epochs) == ref_.epoch()) {
-    if (self_->wait_word.compare_exchange_weak(word, claimed(word, wake_reason::event), std::memory_order_acq_rel,
-                                               std::memory_order_acquire))
+  for (int round = 0; (word >> epoch_shift & reference_epochs) == ref_.epoch();) {
+    const std::uint32_t state = word & state_mask;
+    if (state == held) {
+      pause_a_little(round);  // an inspector may give it back
+      word = self_->wait_word.load(std::memory_order_acquire);
+    } else if (state != armed) {
+      break;
+    } else if (self_->wait_word.compare_exchange_weak(word, claimed(word, wake_reason::event),
+                                                      std::memory_order_acq_rel, std::memory_order_acquire)) {
       return true;
+    }
   }
   return false;
 }

@@ -18,8 +18,9 @@
 //
 // A waker that has something to hand over first *claims* (armed or parked -> held: nobody else can win any more),
 // writes what it brings to where the waiter will look for it, and then lets the waiter go on (held -> running, next
-// epoch). An inspector (shutdown, dumps) may hold a parked stack still: parked -> held -> parked. Whoever meets `held`,
-// a competing waker or the destination in W3, waits the few instructions out.
+// epoch). An inspector (cancellation, shutdown, dumps) may hold a stack still: armed or parked -> held -> the same
+// again. Whoever meets `held`, a competing waker, the waiter itself or the destination in W3, waits the few
+// instructions out and then looks again.
 //
 // Cancellation: the canceller sets a flag of the task, issues a heavy fence, and then claims what it finds armed or
 // parked and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
@@ -110,11 +111,10 @@ class claimed_wait {
 /// suspend.
 bool wake_cancelled(stack& s, const void* occupant) noexcept;
 
-/// Claims the cancellable wait that `s` is parked in, if `ours(occupant)` says so; the occupant stays in place
-/// meanwhile. One that is just arming is passed over, or awaited if `until_parked`: it is parked a few instructions
-/// later. True if it did. Any thread; does not suspend.
-bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant), const void* context,
-                        bool until_parked = false) noexcept;
+/// Claims the cancellable wait that `s` is in, if `ours(occupant)` says so; the occupant stays in place meanwhile. True
+/// if it did. Any thread; does not suspend.
+bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant),
+                        const void* context) noexcept;
 
 /// One suspension of the calling fiber or plain thread. Lives on its stack.
 class wait {

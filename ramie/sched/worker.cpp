@@ -39,14 +39,19 @@ constexpr std::size_t fork_capacity = 16 * 1024;  // jobs; a deeper nest is prom
 void loop_entry(std::uintptr_t word, void* arrived_on) noexcept;
 void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept;
 
-/// The wait was claimed between arming and the switch: W3.
-RAMIE_COLD void claimed_early(stack* s) noexcept {
-  for (int round = 0; (s->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::held;
-       ++round) {
-    if (round < 64) spin_pause();
+/// W3 for a wait that was claimed between arming and the switch, or that somebody holds.
+RAMIE_COLD void park_slowly(stack* s) noexcept {
+  std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
+  for (int round = 0;; word = s->wait_word.load(std::memory_order_acquire)) {
+    const std::uint32_t state = word & wait_word::state_mask;
+    if (state == wait_word::running) return make_ready(s);
+    if (state == wait_word::armed &&
+        s->wait_word.compare_exchange_strong(word, (word & ~wait_word::state_mask) | wait_word::parked,
+                                             std::memory_order_acq_rel))
+      return;
+    if (++round < 64) spin_pause();
     else ::sched_yield();
   }
-  make_ready(s);
 }
 
 /// L5.
@@ -67,7 +72,7 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
           s->wait_word.compare_exchange_strong(word_now, (word_now & ~wait_word::state_mask) | wait_word::parked,
                                                std::memory_order_acq_rel)) [[likely]]
         break;
-      claimed_early(s);
+      park_slowly(s);
       break;
     }
   }
