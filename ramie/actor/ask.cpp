@@ -54,7 +54,7 @@ void check_not_self(const actor_cell& c) {
   if (this_actor() == &c) throw usage_error{"ramie: ask: an actor cannot ask itself: it would wait for ever"};
 }
 
-void* substitute_for(actor_cell& c, const std::type_info& message) noexcept {
+void* substitute_for(actor_cell& c, const type_info& message) noexcept {
   actor_extras& x = *c.more.load(std::memory_order_relaxed);
   if (!x.replaced.empty()) x.replaced.clear();
   return x.becoming == nullptr ? nullptr : x.becoming->find(message);
@@ -69,7 +69,7 @@ void change_behaviour(actor_cell& c, std::shared_ptr<behaviour> to) {
 namespace {
 void act_on_stop(message&, message_verb verb, void* context) {
   if (verb == message_verb::handle) static_cast<actor_cell*>(context)->ending = true;
-  else if (verb == message_verb::type) *static_cast<const std::type_info**>(context) = &typeid(exit_reason);
+  else if (verb == message_verb::type) *static_cast<const type_info**>(context) = &type_of<exit_reason>();
 }
 }  // namespace
 

@@ -3,11 +3,11 @@
 
 #include <ramie/actor/dispatch.hpp>
 #include <ramie/actor/extras.hpp>
+#include <ramie/base/type_info.hpp>
 
 #include <concepts>
 #include <memory>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 
 namespace ramie::detail {
@@ -41,10 +41,10 @@ struct one_handler final : substitute<typename parameter_of<F>::type, reply_of<A
 template <class A, class... Fs>
 struct behaviour_of final : behaviour, private one_handler<A, Fs>... {
   explicit behaviour_of(Fs... fs) : one_handler<A, Fs>{std::move(fs)}... {}
-  void* find(const std::type_info& message) noexcept override {
+  void* find(const type_info& message) noexcept override {
     void* found = nullptr;
     static_cast<void>(
-        ((found == nullptr && message == typeid(typename parameter_of<Fs>::type)
+        ((found == nullptr && message == type_of<typename parameter_of<Fs>::type>()
               ? (found = static_cast<substitute<typename one_handler<A, Fs>::M, typename one_handler<A, Fs>::R>*>(
                      static_cast<one_handler<A, Fs>*>(this)),
                  true)
@@ -66,9 +66,9 @@ void change_behaviour(actor_cell& c, std::shared_ptr<behaviour> to);
 /// Moves `m` back into the message it was moved out of. Throws usage_error if it is of another type.
 template <class M>
 void restore_body(message& current, M&& m) {
-  const std::type_info* type = nullptr;
+  const type_info* type = nullptr;
   current.act(current, message_verb::type, &type);
-  if (*type != typeid(M)) throw usage_error{"ramie: stash: this is not the message that is being handled"};
+  if (*type != type_of<M>()) throw usage_error{"ramie: stash: this is not the message that is being handled"};
   static_cast<body_node<M>&>(current).body = std::forward<M>(m);
 }
 

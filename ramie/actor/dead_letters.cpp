@@ -53,7 +53,7 @@ void detail::report_dead_letter(actor_cell& c, message& m, letter_fate fate) noe
     hook = o.hook;
   }
   if (hook == nullptr) return;
-  const std::type_info* type = nullptr;
+  const type_info* type = nullptr;
   m.act(m, message_verb::type, &type);
   (*hook)({any_actor{c}, type, static_cast<dead_letter_cause>(fate)});
 }

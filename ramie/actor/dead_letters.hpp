@@ -2,10 +2,10 @@
 #pragma once
 
 #include <ramie/actor/ref.hpp>
+#include <ramie/base/type_info.hpp>
 
 #include <cstdint>
 #include <functional>
-#include <typeinfo>
 
 namespace ramie {
 
@@ -17,7 +17,7 @@ enum class dead_letter_cause {
 
 struct dead_letter {
   any_actor to;
-  const std::type_info* type;  // of the message
+  const type_info* type;  // of the message
   dead_letter_cause cause;
 };
 

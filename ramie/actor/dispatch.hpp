@@ -51,13 +51,13 @@ struct substitute {
 };
 
 /// The handler in force for messages of this type, if it is not the class's own.
-void* substitute_for(actor_cell& c, const std::type_info& message) noexcept;
+void* substitute_for(actor_cell& c, const type_info& message) noexcept;
 
 template <class A, class M>
 RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
   using R = reply_of<A, M>;
   if (c.more.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    if (void* other = substitute_for(c, typeid(M)); other != nullptr)
+    if (void* other = substitute_for(c, type_of<M>()); other != nullptr)
       return static_cast<R>(static_cast<substitute<M, R>*>(other)->call(m));
   return static_cast<R>(call_on(*static_cast<A*>(c.state()), m));
 }
@@ -98,7 +98,7 @@ void act_on_tell(message& self, message_verb verb, void* context) {
   } else if (verb == message_verb::discard) {
     std::destroy_at(&node.body);
   } else {
-    *static_cast<const std::type_info**>(context) = &typeid(M);
+    *static_cast<const type_info**>(context) = &type_of<M>();
   }
 }
 
@@ -165,7 +165,7 @@ void act_on_ask(message& self, message_verb verb, void* context) {
     std::destroy_at(&node.body);
     refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
   } else if (verb == message_verb::type) {
-    *static_cast<const std::type_info**>(context) = &typeid(M);
+    *static_cast<const type_info**>(context) = &type_of<M>();
   }
 }
 

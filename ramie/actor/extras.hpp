@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ramie/actor/cell.hpp>
+#include <ramie/base/type_info.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <typeinfo>
 #include <vector>
 
 namespace ramie::detail {
@@ -24,7 +24,7 @@ struct watch {
 struct behaviour {
   virtual ~behaviour() = default;
   /// The handler for messages of this type, or null: the class's own is used.
-  virtual void* find(const std::type_info& message) noexcept = 0;
+  virtual void* find(const type_info& message) noexcept = 0;
 };
 
 struct actor_extras {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ramie/actor/exit.hpp>
+#include <ramie/base/type_info.hpp>
 #include <ramie/sched/task.hpp>
 #include <ramie/sched/task_memory.hpp>
 
@@ -12,7 +13,6 @@
 #include <memory>
 #include <new>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 
 namespace ramie::detail {
@@ -28,7 +28,7 @@ enum class message_verb : std::uint8_t {
   handle,   // actor_cell*: call the handler, then destroy the payload. May throw; the payload is destroyed even then
   take,     // fiber actors: std::variant<...>*: move the payload there, then destroy it
   discard,  // discarded*: destroy the payload; whoever waits for a reply gets an exception instead
-  type,     // const std::type_info**: the payload's type goes there
+  type,     // const type_info**: the payload's type goes there
 };
 
 struct discarded {

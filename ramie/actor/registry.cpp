@@ -12,7 +12,7 @@ namespace {
 
 struct entry {
   any_actor who;
-  const std::type_info* type;
+  const type_info* type;
 };
 
 struct name_table {
@@ -27,7 +27,7 @@ name_table& table() {
 
 }  // namespace
 
-bool detail::register_actor(std::string name, actor_cell& c, const std::type_info& type) {
+bool detail::register_actor(std::string name, actor_cell& c, const type_info& type) {
   actor_extras& x = c.extras();
   any_actor held{c};
   name_table& t = table();
@@ -42,7 +42,7 @@ bool detail::register_actor(std::string name, actor_cell& c, const std::type_inf
   return t.entries.try_emplace(std::move(name), entry{std::move(held), &type}).second;
 }
 
-detail::actor_cell* detail::find_actor(std::string_view name, const std::type_info& type) noexcept {
+detail::actor_cell* detail::find_actor(std::string_view name, const type_info& type) noexcept {
   name_table& t = table();
   std::lock_guard guard{t.lock};
   const auto found = t.entries.find(name);

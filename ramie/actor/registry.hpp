@@ -2,31 +2,31 @@
 #pragma once
 
 #include <ramie/actor/ref.hpp>
+#include <ramie/base/type_info.hpp>
 
 #include <optional>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 
 namespace ramie {
 
 namespace detail {
-bool register_actor(std::string name, actor_cell& c, const std::type_info& type);
+bool register_actor(std::string name, actor_cell& c, const type_info& type);
 /// A counted reference, or null.
-actor_cell* find_actor(std::string_view name, const std::type_info& type) noexcept;
+actor_cell* find_actor(std::string_view name, const type_info& type) noexcept;
 }  // namespace detail
 
 /// Makes the actor known by this name until it ends (a restart is no end) or the name is given up. False if another
 /// living actor has the name, or this one has ended. Any thread; does not suspend. Throws std::bad_alloc.
 template <class A>
 bool register_name(std::string name, const actor_ref<A>& ref) {
-  return detail::register_actor(std::move(name), *ref.cell(), typeid(A));
+  return detail::register_actor(std::move(name), *ref.cell(), type_of<A>());
 }
 
 /// The actor of this name, if there is one and it is an A. Any thread; does not suspend.
 template <class A>
 [[nodiscard]] std::optional<actor_ref<A>> whereis(std::string_view name) {
-  detail::actor_cell* found = detail::find_actor(name, typeid(A));
+  detail::actor_cell* found = detail::find_actor(name, type_of<A>());
   if (found == nullptr) return std::nullopt;
   return actor_ref<A>{found, any_actor::adopt{}};
 }
