@@ -4,6 +4,7 @@
 build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
 plot_packages=(python3-matplotlib)
+browser_packages=(chromium=chromium fonts-dejavu-core)
 debug_packages=(gdb=gdb valgrind=valgrind)
 check_packages=(cppcheck=cppcheck)
 coverage_packages=(gcovr=gcovr)

@@ -154,6 +154,7 @@ def describe_case(group):
             "workload": case.workload, "unit": case.unit, "workers": group.workers, "parameters": case.parameters,
             "metric": case.metric, "metric_title": case.metric_title or f"ns a {case.unit}",
             "more_is_better": case.more_is_better, "memory": case.memory, "label": case.label,
+            "headline": case.headline,
             "contestants": [c.key for c in group.contestants], "reference": group.contestants[0].key,
             "oversubscribed": group.workers > len(os.sched_getaffinity(0))}
 

@@ -1,0 +1,1 @@
+"""Makes one page of HTML from a results file of ./run compare."""

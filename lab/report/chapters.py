@@ -1,0 +1,286 @@
+"""The page's parts as HTML: the verdict, a chapter for each experiment, how it was measured."""
+
+from compare import analysis
+from compare.analysis import number, readable_bytes
+
+from report import charts, model, page, published
+from report.page import Cell, text
+
+KINDS = {analysis.FASTER: "better", analysis.SLOWER: "worse", analysis.UNDECIDED: "even"}
+SMALL = "Switches and messages"
+
+
+def workers_text(n):
+    return f"{n} worker" if n == 1 else f"{n} workers"
+
+
+def ratio_cell(line):
+    if line is None or (line.ratio is None and not line.error):
+        return Cell("")
+    if line.ratio is None:
+        return Cell("failed", title=line.error)
+    ratio = line.ratio
+    if ratio.low is None:
+        return Cell(f"{number(ratio.ratio)} x", "one pair", "even", line.contestant)
+    return Cell(f"{number(ratio.ratio)} x", f"{number(ratio.low)} to {number(ratio.high)}", KINDS[ratio.verdict],
+                f"{line.contestant}: {ratio.verdict}, {ratio.pairs} pairs")
+
+
+def alone(m):
+    """In place of the verdict where nobody else was measured: ramie's styles beside plain calls."""
+    rows = []
+    for case in m.cases:
+        plain = m.samples(case, "ramie/plain", "ns_per_unit")
+        for line in m.lines[case["group"]]:
+            if line.contestant == "ramie/plain":
+                continue
+            each = m.samples(case, line.contestant, "ns_per_unit")
+            times = number(analysis.median(each) / analysis.median(plain)) + " x" if plain and each else ""
+            rows.append([Cell(case["title"], workers_text(case["workers"]), "name"), model.style_of(line.contestant),
+                         Cell(number(line.value), case["metric_title"]), times,
+                         readable_bytes(line.peak_rss_bytes) if line.peak_rss_bytes else "-", line.error])
+    return ('<h2 id="verdict">In short</h2>\n<p class="soft">Each style beside the same work in plain function calls on one core, where there '
+            "is such a thing.</p>\n" + page.table(("", "style", "median", "plain calls", "peak memory", ""), rows))
+
+
+def verdict(m):
+    if not m.peers():
+        return alone(m)
+    counts = m.tally()
+    total = sum(counts.values())
+    out = [f'<h2 id="verdict">The verdict</h2>\n<p class="big">In {total} comparisons with the best style of each peer, ramie was '
+           f"better in {counts[analysis.FASTER]}, worse in {counts[analysis.SLOWER]}, and in "
+           f"{counts[analysis.UNDECIDED]} the measurements do not tell them apart.</p>\n"
+           '<p class="soft">How many times better ramie is: time, bytes or lateness of the peer by those of ramie\'s first style, median '
+           "of pairs that ran one after the other, and its 95 % interval. "
+           '<span class="key" style="background:var(--good-paper);color:var(--good)">better</span> '
+           '<span class="key" style="background:var(--bad-paper);color:var(--bad)">worse</span> '
+           '<span class="key" style="background:var(--even-paper)">not distinguishable</span></p>\n']
+    peers = m.peers()
+    rows = []
+    for case in m.cases:
+        own = m.lines[case["group"]][0]
+        mark = " *" if case["oversubscribed"] else ""
+        lines = [m.best(case, peer) for peer in peers]
+        if not any(lines) or not case["headline"]:
+            continue
+        rows.append([Cell(case["title"], f"{workers_text(case['workers'])}{mark}", "name"),
+                     Cell(number(own.value), case["metric_title"])] + [ratio_cell(line) for line in lines])
+    out.append(page.table(["", "ramie"] + [m.names[peer] for peer in peers], rows))
+    if any(case["oversubscribed"] for case in m.cases):
+        out.append('<p class="soft">* more workers than cores</p>\n')
+    return "".join(out)
+
+
+def numbers_of(m, case):
+    """Rows for the table behind a chart."""
+    rows = []
+    for line in m.lines[case["group"]]:
+        rows.append([m.name(line.contestant), case["workers"], number(line.value),
+                     f"{line.spread * 100:.0f} %" if line.spread is not None else "-", line.rounds,
+                     readable_bytes(line.peak_rss_bytes) if line.peak_rss_bytes else "-",
+                     line.ratio.text() if line.ratio else "", line.error])
+    return rows
+
+
+NUMBER_COLUMNS = ("", "workers", "median", "spread", "rounds", "peak memory", "ratio", "")
+
+
+def dot_chart(m, name, by_workers, metric, label, caption, scale=1):
+    """One row a contestant, a dot for each number of workers."""
+    contestants = []
+    for case in by_workers.values():
+        contestants += [c for c in case["contestants"] if c not in contestants]
+    series = [workers_text(n) for n in by_workers]
+    rows = []
+    for contestant in contestants:
+        values = {workers_text(n): tuple(v / scale for v in found) for n, case in by_workers.items()
+                  if (found := m.range_of(case, contestant, metric)) and found[1] > 0}
+        if values:
+            rows.append((m.name(contestant), m.colour(contestant), values))
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: min(v[0] for v in row[2].values()))
+    numbers = [row for case in by_workers.values() for row in numbers_of(m, case)]
+    return page.chart(charts.dots(name, rows, series, label), caption, NUMBER_COLUMNS, numbers)
+
+
+def case_section(m, by_workers):
+    """A chart of the case's own metric, and one of memory where several peers have it."""
+    first = next(iter(by_workers.values()))
+    key = f"{first['family']} {first['label']}".strip()
+    better = "more is better" if first["more_is_better"] else "less is better"
+    out = [f"<h3>{text(first['title'])}</h3>\n<p class=\"soft\">{text(model.parameters_text(first))}</p>\n",
+           dot_chart(m, key, by_workers, first["metric"], first["metric_title"],
+                     f"{first['metric_title']}, {better}; dots are medians, lines reach from the least to the most")]
+    if first["experiment"] in ("1 skynet", "2 sum"):
+        out.append(dot_chart(m, f"{key} memory", by_workers, "peak_rss_bytes", "MiB, peak of the process",
+                             "peak memory of the whole process, less is better", 2**20))
+    return "".join(out)
+
+
+def against_workers(m, by_workers):
+    """Time and memory against the number of workers, as libcsp's page has them."""
+    if len(by_workers) < 2:
+        return ""
+    panels = []
+    for title, metric, scale in (("ns a unit", "ns_per_unit", 1), ("peak memory, MiB", "peak_rss_bytes", 2**20)):
+        drawn = {}
+        for workers, case in by_workers.items():
+            for contestant in case["contestants"]:
+                found = m.range_of(case, contestant, metric)
+                if found and not contestant.endswith("/plain"):
+                    drawn.setdefault(contestant, {})[workers] = found[0] / scale
+        panels.append((title, [(m.name(c), m.colour(c), values) for c, values in drawn.items() if len(values) > 1]))
+    first = next(iter(by_workers.values()))
+    rows = [row for case in by_workers.values() for row in numbers_of(m, case)]
+    return page.chart(charts.lines(f"{first['family']} against workers", panels, "workers", "", xlog=False, ylog=True),
+                      "against the number of workers; both axes start where the data start", NUMBER_COLUMNS, rows)
+
+
+def mixed_parts(m, cases):
+    """Messages and factorisation stacked, where both were measured in the same size."""
+    found = m.families(cases)
+    messages, whole = found.get(("mixed", "messages")), found.get(("mixed", "whole"))
+    if not messages or not whole:
+        return ""
+    out = ""
+    for workers, case in whole.items():
+        if workers not in messages:
+            continue
+        alike = model.same_size(messages[workers], case)
+        rows = []
+        for contestant in case["contestants"]:
+            total = m.range_of(case, contestant, "seconds")
+            part = m.range_of(messages[workers], contestant, "seconds") if alike else None
+            if total:
+                values = [part[0], max(0.0, total[0] - part[0])] if part else [total[0]]
+                rows.append((m.name(contestant), m.colour(contestant), values))
+        if rows:
+            rows.sort(key=lambda row: sum(row[2]))
+            parts = ("messages alone", "more with the factorisation") if alike else ("all together",)
+            out += page.chart(charts.stacked(f"mixed parts {workers}", rows, parts, f"seconds, {workers_text(workers)}"),
+                              f"the mixed case on {workers_text(workers)}", NUMBER_COLUMNS, numbers_of(m, case))
+    return out
+
+
+def overhead_chapter(m, cases):
+    """The share of the direct speed against X, a line for each n, a panel for each system."""
+    out = ""
+    for workers in sorted({case["workers"] for case in cases}):
+        panels, numbers = {}, []
+        for case in cases:
+            if case["workers"] != workers:
+                continue
+            n, x = case["parameters"]["n"], case["parameters"]["x"]
+            numbers += [[row[0], n, f"{x:,}", *row[2:5]] for row in numbers_of(m, case)]
+            for contestant in case["contestants"]:
+                found = m.range_of(case, contestant, case["metric"])
+                if found:
+                    panels.setdefault(contestant, {}).setdefault(n, {})[x] = found[0]
+        if not panels:
+            continue
+        drawn = [(m.name(contestant), [(f"n = {n}", index + 1, values) for index, (n, values) in enumerate(sorted(by_n.items()))])
+                 for contestant, by_n in panels.items()]
+        out += page.chart(charts.lines(f"overhead {workers}", drawn, "X, calls or lightweight threads", "share of direct speed",
+                                       percent=True),
+                          f"how much of the direct speed is kept on {workers_text(workers)}; n is the number of square roots",
+                          ("", "n", "X", "share kept", "spread", "rounds"), numbers)
+    return out
+
+
+def affinity_chapter(m, cases):
+    """Small multiples against the state's size."""
+    out = ""
+    for workers in sorted({case["workers"] for case in cases}):
+        panels, numbers = {}, []
+        for case in cases:
+            if case["workers"] != workers:
+                continue
+            p = case["parameters"]
+            numbers += [[row[0], p["actors"], f"{p['state']:,}", p["accesses"], *row[2:5]] for row in numbers_of(m, case)]
+            for contestant in case["contestants"]:
+                found = m.range_of(case, contestant, case["metric"])
+                if found:
+                    title = f"{p['actors']:,} actors, {p['accesses']} accesses"
+                    panels.setdefault(title, {}).setdefault(contestant, {})[p["state"]] = found[0]
+        drawn = [(title, [(m.name(c), index, values) for index, (c, values) in enumerate(by.items())])
+                 for title, by in panels.items()]
+        if drawn:
+            out += page.chart(charts.lines(f"affinity {workers}", drawn, "bytes of state", "ns a message", ylog=True),
+                              f"time a message on {workers_text(workers)}",
+                              ("", "actors", "state", "accesses", "ns", "spread", "rounds"), numbers)
+    return out
+
+
+def claims(experiment):
+    found = published.PUBLISHED.get(experiment)
+    if not found:
+        return ""
+    return (f"<h3>As published</h3>\n<p class=\"soft\">{text(found['source'])}. What was claimed then; it cannot be compared in "
+            f"absolute terms.</p>\n{page.table(found['columns'], found['rows'])}")
+
+
+def chapter(m, experiment, cases):
+    out = [f'<h2 id="{page.anchor(experiment)}">{text(experiment[0].upper() + experiment[1:])}</h2>\n']
+    if experiment.startswith("4"):
+        out.append(overhead_chapter(m, cases))
+    elif experiment.startswith("5"):
+        out.append(affinity_chapter(m, cases))
+    else:
+        for by_workers in m.families(cases).values():
+            out.append(case_section(m, by_workers))
+            if experiment.startswith("2"):
+                out.append(against_workers(m, by_workers))
+        if experiment.startswith("3"):
+            out.append(mixed_parts(m, cases))
+    out.append(claims(experiment))
+    return "".join(out)
+
+
+def how_measured(m):
+    results, machine = m.results, m.results["machine"]
+    choice = results["choice"]
+    samples = results["samples"]
+    loads = [sample["load"] for sample in samples if sample.get("load") is not None]
+    if results.get("alone"):
+        return ('<h2 id="how">How it was measured</h2>\n<p>By ramie-lab bench: each style in a process of its own, in turns with the same work in '
+                "plain function calls; lab/README.md has the rest.</p>\n" + page.table(("", ""), [
+                    (name.replace("_", " "), Cell(value, kind="text")) for name, value in machine.items() if value not in ("", 0, None)]))
+    out = ['<h2 id="how">How it was measured</h2>\n<p>Interleaved: in every round each contestant of a case ran once, in a process of its own, '
+           "one right after the other, each round beginning with another one. A ratio is the median of the ratios of samples from the "
+           "same round; its interval is a bootstrap over those pairs at 95 %, widened to Student's where there are fewer than six. Where "
+           "1 lies in the interval, no difference is claimed.</p>\n"]
+    facts = [("started", results["started"]), ("finished", results["finished"] or "interrupted"),
+             ("size", choice["size"]), ("turns taken", f"{len(samples):,}"),
+             ("load average before a turn", f"{number(min(loads))} to {number(max(loads))}" if loads else "-")]
+    facts += [(name.replace("_", " "), value) for name, value in machine.items() if value not in ("", 0, None)]
+    out.append(page.table(("", ""), [(name, Cell(value, kind="text")) for name, value in facts]))
+    out.append("<h3>Peers</h3>\n")
+    out.append(page.table(("", "version", "flags", "notes"), [
+        (peer["name"], Cell(peer["version"], kind="text"), Cell(peer["flags"], kind="text"), Cell(peer["notes"], kind="text"))
+        for peer in results["peers"].values()]))
+    missing = list(results.get("missing_peers", {}).items())
+    missing += [(case, "not in this build of ramie-lab") for case in results.get("missing_cases", [])]
+    missing += [("libcsp", "has no package; its published figures are shown")]
+    out.append("<h3>Not here</h3>\n" + page.table(("", "why"), [(name, Cell(why, kind="text")) for name, why in missing]))
+    failures = m.failures()
+    if failures:
+        out.append("<h3>Failed</h3>\n" + page.table(("case", "who", "why"), [
+            (group, Cell(who, kind="text"), Cell(why, kind="text")) for group, who, why in failures]))
+    out.append("<h3>What is unfair about it</h3>\n<ul>" + "".join(f"<li>{text(line)}</li>\n" for line in published.UNFAIR) + "</ul>\n")
+    return "".join(out)
+
+
+def whole_page(results):
+    m = model.Model(results)
+    chapters = m.experiments()
+    links = [("verdict", "Verdict")] + [(page.anchor(title), title) for title in chapters] + [("how", "How it was measured")]
+    title = "ramie beside others" if m.peers() else "ramie, measured"
+    body = [f"<h1>{title}</h1>", '\n<p class="soft">', text(f"{results['machine'].get('cpu', '')}, "
+            f"{results['machine'].get('cores_allowed', '?')} cores, {results['started'][:10]}, ramie "
+            f"{results['machine'].get('ramie_revision', '')}"), "</p>\n<nav>",
+            "".join(f'<a href="#{target}">{text(title)}</a>' for target, title in links), "</nav>\n", verdict(m)]
+    body += [chapter(m, title, cases) for title, cases in chapters.items()]
+    body.append(how_measured(m))
+    return page.document(title, "".join(body))

@@ -1,0 +1,204 @@
+"""The page, made from results that are made up, and looked at in a browser where there is one."""
+
+import json
+import math
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+from pathlib import Path
+
+from compare import store
+from compare.cases import all_cases
+
+LAB = Path(__file__).resolve().parent.parent
+REQUIRED = os.environ.get("RAMIE_REQUIRE_BROWSER") == "1"
+
+
+def plotting_python():
+    """One that has matplotlib, or None."""
+    for candidate in (os.environ.get("RAMIE_PYTHON"), sys.executable, "/usr/bin/python3"):
+        if candidate and shutil.which(candidate) and subprocess.run(
+                [candidate, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
+            return candidate
+    return None
+
+
+PYTHON = plotting_python()
+BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+
+
+def made_up_results(rounds=4):
+    """Every case with a contestant of ramie and three peers, one of which fails once."""
+    generator = random.Random(3)
+    cases, samples = [], []
+    for case in all_cases("quick"):
+        for workers in (1, 2):
+            group = f"{case.key}, {workers}w"
+            contestants = [f"ramie/{case.styles[0]}", "go/channel", "tea/<cup>", "pot/broken"]
+            cases.append({"group": group, "family": case.family, "experiment": case.experiment, "title": case.title,
+                          "workload": case.workload, "unit": case.unit, "workers": workers, "parameters": case.parameters,
+                          "metric": case.metric, "metric_title": case.metric_title or f"ns a {case.unit}",
+                          "more_is_better": case.more_is_better, "memory": case.memory, "label": case.label, "headline": case.headline,
+                          "contestants": contestants, "reference": contestants[0], "oversubscribed": workers > 1})
+            for number in range(rounds):
+                for place, contestant in enumerate(contestants[:3]):
+                    value = 50 * 10**place * math.exp(generator.gauss(0, 0.1))
+                    sample = {"group": group, "contestant": contestant, "round": number, "ok": True, "load": 0.5,
+                              "ns_per_unit": value, "seconds": [value / 100], "peak_rss_bytes": 5_000_000 * (1 + place),
+                              "figures": {}}
+                    if case.metric.startswith("figures."):
+                        share = 0.9 / 10**place if case.more_is_better else value
+                        sample["figures"][case.metric.partition(".")[2]] = [share]
+                    samples.append(sample)
+            samples.append({"group": group, "contestant": "pot/broken", "round": 0, "ok": False, "error": "no <water>"})
+    peers = {key: {"name": name, "system": key, "summary": "", "flags": "-O3", "notes": "", "version": "1.0"}
+             for key, name in (("go", "Go"), ("tea", "Tea & Co"), ("pot", "Pot"))}
+    results = store.new_results("0", {"size": "quick"}, cases, {"cpu": "made up", "cores_allowed": 2}, peers)
+    results["samples"] = samples
+    results["finished"] = "now"
+    return results
+
+
+def pixels(path):
+    """(width, height, how many different rows of pixels) of a PNG with 8 bits a channel, not interlaced."""
+    data = Path(path).read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", "is no PNG"
+    place, packed, width, height, channels = 8, b"", 0, 0, 0
+    while place < len(data):
+        length, kind = struct.unpack(">I4s", data[place:place + 8])
+        body = data[place + 8:place + 8 + length]
+        if kind == b"IHDR":
+            width, height, _, colour = struct.unpack(">IIBB", body[:10])
+            channels = {2: 3, 6: 4}[colour]
+        elif kind == b"IDAT":
+            packed += body
+        place += length + 12
+    raw = zlib.decompress(packed)
+    row = width * channels + 1
+    return width, height, len({raw[i * row:(i + 1) * row] for i in range(height)})
+
+
+@unittest.skipUnless(PYTHON or REQUIRED, "no Python with matplotlib here")
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.temporary.name)
+        store.save(cls.folder / "results.json", made_up_results())
+        cls.done = subprocess.run([PYTHON, "-m", "report", str(cls.folder / "results.json")], cwd=LAB, capture_output=True,
+                                  text=True, check=False)
+        cls.html = (cls.folder / "results.html").read_text(encoding="utf-8") if cls.done.returncode == 0 else ""
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def test_is_made(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        self.assertEqual(self.done.stdout.strip(), str(self.folder / "results.html"))
+
+    def test_opens_with_the_verdict(self):
+        verdict = self.html.index('id="verdict"')
+        self.assertLess(verdict, self.html.index("<figure>"))
+        self.assertIn("not distinguishable", self.html)
+
+    def test_has_a_chapter_for_each_experiment_and_what_was_published(self):
+        for title in ("1 skynet", "2 sum", "3 mixed case", "4 goroutine overhead", "5 cache affinity", "Switches and messages",
+                      "Memory", "Fairness", "How it was measured", "What is unfair about it"):
+            self.assertIn(title, self.html)
+        for claim in ("0.64 to 1.21 us", "152 ns a process", "Go r60", "1341"):
+            self.assertIn(claim, self.html)
+
+    def test_needs_no_network(self):
+        self.assertEqual(re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)[^)]*\)|@import|<script|<link', self.html), [])
+
+    def test_every_chart_has_its_numbers(self):
+        charts = self.html.count("<figure>")
+        self.assertGreater(charts, 20)
+        self.assertEqual(charts, self.html.count("<summary>the numbers</summary>"))
+        self.assertEqual(charts, self.html.count("<svg "))
+
+    def test_colours_are_the_pages(self):
+        self.assertNotRegex(self.html, r"#0a0b[0-9a-f]{2}|#010203|#040506")
+        self.assertIn("prefers-color-scheme: dark", self.html)
+
+    def test_ids_are_there_once(self):
+        found = re.findall(r'\bid="([^"]+)"', self.html)
+        twice = {name for name in found if found.count(name) > 1}
+        self.assertEqual(twice, set())
+
+    def test_names_are_escaped_and_failures_named(self):
+        self.assertIn("Tea &amp; Co", self.html)
+        self.assertNotIn("<cup>", self.html)
+        self.assertIn("no &lt;water&gt;", self.html)
+
+    def browser(self, *options):
+        return subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+                               f"--user-data-dir={self.folder}/profile", *options, f"file://{self.folder}/results.html"],
+                              capture_output=True, text=True, errors="replace", timeout=300, check=False)
+
+    @unittest.skipUnless(BROWSER or REQUIRED, "no browser here")
+    def test_loads_in_a_browser(self):
+        done = self.browser("--dump-dom")
+        self.assertEqual(done.stdout.count("<svg "), self.html.count("<svg "))
+        self.assertNotRegex(done.stderr, r"CONSOLE")
+
+    @unittest.skipUnless(BROWSER or REQUIRED, "no browser here")
+    def test_is_not_blank_in_light_and_dark(self):
+        looks = []
+        for scheme in ("light", "dark"):
+            picture = self.folder / f"{scheme}.png"
+            dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+            self.browser("--hide-scrollbars", "--window-size=1200,2400", f"--screenshot={picture}", *dark)
+            width, height, different = pixels(picture)
+            self.assertEqual((width, height), (1200, 2400))
+            self.assertGreater(different, 500)
+            looks.append(picture.read_bytes())
+        self.assertNotEqual(*looks)
+
+
+BENCH = {"program": "ramie-lab bench", "started": "2026-01-01", "took_seconds": 1, "machine": {"cpu": "made up"}, "results": [
+    {"system": "ramie", "workload": "skynet", "style": style, "workers": workers, "unit": "fiber", "units": 100,
+     "seconds": [1e-6, 2e-6, 3e-6], "peak_rss_bytes": 5_000_000, "ok": True, "options": {"parameters": {"leaves": 100}}}
+    for style, workers in (("plain", 1), ("scope", 1), ("scope", 2))]}
+
+
+@unittest.skipUnless(PYTHON or REQUIRED, "no Python with matplotlib here")
+class Alone(unittest.TestCase):
+    def test_results_of_the_bench_become_a_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "bench.json"
+            path.write_text(json.dumps(BENCH), encoding="utf-8")
+            done = subprocess.run([PYTHON, "-m", "report", str(path)], cwd=LAB, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            html = path.with_suffix(".html").read_text(encoding="utf-8")
+        self.assertIn("ramie, measured", html)
+        self.assertIn("<td>scope</td>", html)
+        self.assertIn("20.0", html)
+
+
+class Refusals(unittest.TestCase):
+    def refuse(self, *arguments):
+        done = subprocess.run([sys.executable, "-m", "report", *arguments], cwd=LAB, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        return done.stderr
+
+    def test_no_such_file(self):
+        self.assertIn("/no/such/file", self.refuse("/no/such/file"))
+
+    def test_another_programs_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "x.json"
+            path.write_text("{}", encoding="utf-8")
+            self.assertIn("is no results file", self.refuse(str(path)))
+
+
+if __name__ == "__main__":
+    unittest.main()
