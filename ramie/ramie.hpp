@@ -9,6 +9,7 @@
 #include <ramie/channel/select.hpp>
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/cancellation.hpp>
+#include <ramie/fiber/fiber_local.hpp>
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/join_handle.hpp>
 #include <ramie/fiber/options.hpp>

@@ -13,15 +13,14 @@ namespace ramie {
 
 namespace detail {
 
-namespace {
-
-/// The fiber that runs here, or null on a plain thread. Children of forks count as the fiber that forked them.
 task* this_task() noexcept {
   worker* w = current_worker();
   task* t = w == nullptr ? nullptr : w->current();
   while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
   return t;
 }
+
+namespace {
 
 [[noreturn]] void throw_not_joinable(const char* call) {
   throw usage_error{std::string{"ramie: "} + call +

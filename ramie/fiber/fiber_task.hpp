@@ -28,6 +28,9 @@ T& placed(task* t) noexcept {
   return *std::launder(static_cast<T*>(place_of(t)));
 }
 
+/// The fiber that runs here, or null on a plain thread. Children of forks count as the fiber that forked them.
+[[nodiscard]] task* this_task() noexcept;
+
 /// Throws usage_error if `t` is null or the caller itself.
 void check_join(const task* t);
 /// Puts the wait's reference into the task. False if the task is done. Throws usage_error if somebody else waits.

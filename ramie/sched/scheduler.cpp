@@ -281,7 +281,11 @@ void scheduler::sleep(worker* w) noexcept {
   bool trimmed = false;
   while (w->wake_token.load(std::memory_order_acquire) == 0) {
     const std::int64_t deadline = w->timers.next_ns();
-    std::int64_t left = deadline == timer_queue::never ? -1 : std::max<std::int64_t>(0, deadline - now_ns());
+    std::int64_t left = -1;
+    if (deadline != timer_queue::never) {
+      const std::int64_t now = now_ns();
+      left = deadline > now ? deadline - now : 0;  // it may be the least number there is
+    }
     if (left == 0) {
       if (idle.leave(*w)) break;
       left = -1;  // somebody is about to set the token

@@ -27,10 +27,12 @@ const char* name_of(const task* t) noexcept {
 }
 
 task_extras& extras_of(task& t) {
-  task_extras* extras = t.extras.load(std::memory_order_relaxed);
+  task_extras* extras = t.extras.load(std::memory_order_acquire);
   if (extras == nullptr) {
-    extras = new task_extras;
-    t.extras.store(extras, std::memory_order_release);
+    auto made = std::make_unique<task_extras>();
+    // Fork jobs of one fiber may come here at once.
+    if (t.extras.compare_exchange_strong(extras, made.get(), std::memory_order_acq_rel, std::memory_order_acquire))
+      extras = made.release();
   }
   return *extras;
 }

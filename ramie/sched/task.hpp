@@ -10,6 +10,7 @@
 #pragma once
 
 #include <ramie/base/config.hpp>
+#include <ramie/sched/local_table.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/task_memory.hpp>
 #include <ramie/sched/wait.hpp>
@@ -48,6 +49,7 @@ struct task_extras {
   std::size_t stack_size = 0;  // 0: the runtime's
   std::optional<std::stop_source> stop;
   region_chain regions;
+  local_table locals;
 };
 
 struct task {
@@ -94,7 +96,8 @@ void destroy_task(task* t) noexcept;
 
 /// The name given at spawn, or "". Valid while the task is.
 [[nodiscard]] const char* name_of(const task* t) noexcept;
-/// Made at the first call. The fiber itself, or who made the task and has not submitted it. Throws std::bad_alloc.
+/// Made at the first call. The fiber itself and its fork jobs, or who made the task and has not submitted it. Throws
+/// std::bad_alloc.
 task_extras& extras_of(task& t);
 
 /// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller

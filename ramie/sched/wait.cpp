@@ -100,8 +100,11 @@ claimed_wait claim(waiter_ref waiter, wake_reason reason) noexcept {
 }
 
 void claimed_wait::go_on() noexcept {
-  who_->wait_word.store(claimed(before_, reason_), std::memory_order_release);
-  detail::go_on(who_, before_ & state_mask);
+  // Copies: this object lies with what was handed over, perhaps on the waiter's stack, and is gone once it goes on.
+  stack* const who = who_;
+  const std::uint32_t before = before_;
+  who->wait_word.store(claimed(before, reason_), std::memory_order_release);
+  detail::go_on(who, before & state_mask);
 }
 
 bool wake(waiter_ref waiter, wake_reason reason) noexcept {

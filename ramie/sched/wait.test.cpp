@@ -220,6 +220,13 @@ TEST_P(waits, with_a_deadline_in_the_past_end_at_once) {
   });
 }
 
+TEST_P(waits, with_the_earliest_deadline_end_at_once) {
+  in_either([] {
+    wait pause{wait::kind::uninterruptible};
+    EXPECT_EQ(pause.suspend_until(steady::time_point::min()), wake_reason::timeout);
+  });
+}
+
 TEST_P(waits, with_a_far_deadline_end_by_an_event) {
   in_either([] {
     wait pause{wait::kind::uninterruptible};

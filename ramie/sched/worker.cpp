@@ -139,6 +139,9 @@ void run_task(worker* w, task* t, stack* here) noexcept {
   if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
     t->type->skip(*t, std::make_exception_ptr(cancelled{}));
   else t->type->run(*t);
+  // Still a fiber: the destructors of what it kept for itself may suspend.
+  if (task_extras* extras = t->extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]]
+    extras->locals.destroy_all();
   complete(t, here);
   current_worker()->finished.add();
 }
