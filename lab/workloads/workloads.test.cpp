@@ -30,6 +30,7 @@ const std::multimap<std::string, parameter_values>& small_sizes() {
       {"stream", {{"messages", 100}, {"capacity", 1}}},
       {"select", {{"messages", 4000}, {"capacity", 16}}},
       {"mpmc", {{"messages", 4000}, {"capacity", 16}, {"producers", 3}, {"consumers", 5}}},
+      {"mutex", {{"fibers", 3}, {"count", 1000}}},
       {"timers", {{"count", 1000}}},
       {"overhead", {{"n", 10}, {"x", 1000}}},
       {"ticker", {{"hogs", 2}, {"ticks", 20}, {"period-us", 500}}},
