@@ -14,11 +14,6 @@ namespace ramie {
 
 namespace detail {
 
-/// `note_act`: the watcher's handler of `down`. Throws std::bad_alloc.
-void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act);
-void unmonitor_actor(actor_cell& watcher, actor_cell& target) noexcept;
-void link_actors(actor_cell& self, actor_cell& other);
-void unlink_actors(actor_cell& self, actor_cell& other) noexcept;
 /// Marks the message that `c` is handling as kept. Throws usage_error if it is handling none.
 message& stash_current(actor_cell& c);
 void unstash(actor_cell& c) noexcept;

@@ -90,7 +90,6 @@ void actor_cell::handle_burst() {
     if (m == nullptr) {
       m = batch.first;
       if (m == nullptr) {
-        wait_node* sender = nullptr;
         lock.lock();
         if ((status & bounded) == 0) [[likely]] {
           m = mail.first;
@@ -98,9 +97,7 @@ void actor_cell::handle_burst() {
           mail.first = nullptr;
         } else if ((m = mail.pop()) != nullptr) {
           m->next = nullptr;
-          sender = more.load(std::memory_order_relaxed)->senders.front();
-          // One that was cancelled meanwhile is passed over; it takes itself out.
-          while (sender != nullptr && !wake(sender->waiter)) sender = wait_list<>::after(*sender);
+          let_a_sender_in();
         }
         lock.unlock();
         if (m == nullptr) return;
@@ -381,6 +378,11 @@ exit_reason actor_cell::reason() noexcept {
   return exit_reason{last_exit, x == nullptr ? nullptr : x->last.exception()};
 }
 
+bool actor_cell::has_ended() noexcept {
+  std::lock_guard guard{lock};
+  return last_exit != exit_kind::alive;
+}
+
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 actor_extras& actor_cell::extras() {
@@ -392,7 +394,10 @@ actor_extras& actor_cell::extras() {
 }
 
 void actor_cell::free_cell() noexcept {
-  delete more.load(std::memory_order_relaxed);
+  if (actor_extras* x = more.load(std::memory_order_relaxed); x != nullptr) {
+    if (x->supervisor != nullptr) x->supervisor->release();  // its constructor threw
+    delete x;
+  }
   destroy_task(this);
 }
 

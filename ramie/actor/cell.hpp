@@ -111,6 +111,7 @@ struct actor_cell : resident {
   /// `cancelled`; usage_error if it is the caller itself. False: `deadline` came first.
   bool join(const steady::time_point* deadline, bool incarnation, std::source_location from);
   [[nodiscard]] exit_reason reason() noexcept;
+  [[nodiscard]] bool has_ended() noexcept;
 
   /// The extras, made at the first call. Takes the lock. Throws std::bad_alloc.
   actor_extras& extras();
@@ -130,6 +131,7 @@ struct actor_cell : resident {
   void handle_burst();
   bool heed_interrupts();  // false: the actor is to end
   message* next_urgent() noexcept;
+  void let_a_sender_in() noexcept;  // under the lock: there is room for one more
   void handle(message* m);
   void end(exit_reason why) noexcept;
   void finish(exit_reason why) noexcept;

@@ -135,6 +135,13 @@ void actor_cell::wait_for_room(std::source_location from) {
   }
 }
 
+void actor_cell::let_a_sender_in() noexcept {
+  // One that was cancelled meanwhile is passed over.
+  wait_list<>& senders = more.load(std::memory_order_relaxed)->senders;
+  while (wait_node* n = senders.pop_front())
+    if (wake(n->waiter)) return;
+}
+
 bool actor_cell::post_lifecycle(message* m, bool before_others) noexcept {
   lock.lock();
   if ((status & closed) != 0) {

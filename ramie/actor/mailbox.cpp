@@ -37,9 +37,7 @@ bool take_in(actor_cell& c) noexcept {
 void count_out(actor_cell& c, const message& m) noexcept {
   if ((m.flags & message::lifecycle) != 0) return;
   c.handled.store(c.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if ((c.status & actor_cell::bounded) == 0) return;
-  wait_node* sender = c.more.load(std::memory_order_relaxed)->senders.front();
-  while (sender != nullptr && !wake(sender->waiter)) sender = wait_list<>::after(*sender);
+  if ((c.status & actor_cell::bounded) != 0) c.let_a_sender_in();
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class any_actor {
     return cell_->reason();
   }
   /// False once the actor has ended for good.
-  [[nodiscard]] bool alive() const noexcept { return cell_->reason().kind() == exit_kind::alive; }
+  [[nodiscard]] bool alive() const noexcept { return !cell_->has_ended(); }
   /// Why it ended, exit_kind::alive if it has not.
   [[nodiscard]] exit_reason reason() const noexcept { return cell_->reason(); }
   /// Messages in the mailbox, about.
@@ -91,6 +91,16 @@ struct exit_signal {
   any_actor who;
   exit_reason reason;
 };
+
+namespace detail {
+
+/// `note_act`: the watcher's handler of `down`. Throws std::bad_alloc.
+void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act);
+void unmonitor_actor(actor_cell& watcher, actor_cell& target) noexcept;
+void link_actors(actor_cell& self, actor_cell& other);
+void unlink_actors(actor_cell& self, actor_cell& other) noexcept;
+
+}  // namespace detail
 
 /// A reference to an actor of class A, or to a fiber actor (A is mailbox<Ms...> then).
 template <class A>
