@@ -14,8 +14,10 @@ namespace ramie {
 
 namespace detail {
 
-/// Marks the message that `c` is handling as kept. Throws usage_error if it is handling none.
-message& stash_current(actor_cell& c);
+/// The message that `c` is handling. Throws usage_error if there is none, or it is stashed already.
+message& current_message(actor_cell& c);
+/// Marks it as kept and puts it aside.
+void stash_current(actor_cell& c);
 void unstash(actor_cell& c) noexcept;
 
 }  // namespace detail
@@ -86,8 +88,8 @@ class actor {
   template <class M>
     requires(!std::is_lvalue_reference_v<M>)
   void stash(M&& m) {
-    detail::message& current = detail::stash_current(cell());
-    detail::restore_body(current, std::move(m));
+    detail::restore_body(detail::current_message(cell()), std::move(m));
+    detail::stash_current(cell());
   }
   /// What was stashed comes next, before all that waits, oldest first.
   void unstash_all() noexcept { detail::unstash(cell()); }

@@ -25,7 +25,7 @@ template <class C, class R, class P>
 struct parameter_of<R (C::*)(P) const noexcept> : std::type_identity<std::decay_t<P>> {};
 
 template <class A, class F>
-struct one_handler final : substitute<typename parameter_of<F>::type, reply_of<A, typename parameter_of<F>::type>> {
+struct one_handler : substitute<typename parameter_of<F>::type, reply_of<A, typename parameter_of<F>::type>> {
   using M = typename parameter_of<F>::type;
   using R = reply_of<A, M>;
   static_assert(handles_message<A, M>, "ramie: become: the class must have an on(...) for this message");

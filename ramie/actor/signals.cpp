@@ -108,14 +108,17 @@ void unlink_actors(actor_cell& self, actor_cell& other) noexcept {
   drop_link(other, self);
 }
 
-message& stash_current(actor_cell& c) {
-  actor_extras& x = c.extras();
-  message* m = c.handling;
-  if (m == nullptr || (m->flags & message::kept) != 0)
+message& current_message(actor_cell& c) {
+  if (c.handling == nullptr || (c.handling->flags & message::kept) != 0)
     throw usage_error{"ramie: stash: no message is being handled, or it is stashed already"};
-  m->flags |= message::kept;
-  x.stash.push(m);
-  return *m;
+  return *c.handling;
+}
+
+void stash_current(actor_cell& c) {
+  message& m = current_message(c);
+  actor_extras& x = c.extras();
+  m.flags |= message::kept;
+  x.stash.push(&m);
 }
 
 void unstash(actor_cell& c) noexcept {
