@@ -3,7 +3,9 @@
 
 #include <ramie/actor/actor.hpp>
 #include <ramie/actor/dead_letters.hpp>
+#include <ramie/actor/group.hpp>
 #include <ramie/actor/registry.hpp>
+#include <ramie/actor/supervisor.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/channel/channel.hpp>
 #include <ramie/channel/select.hpp>

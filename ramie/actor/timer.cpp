@@ -22,6 +22,7 @@ actor_extras& extras_of_target(actor_timer& t) noexcept { return *t.target->more
 
 /// T4.
 void leave(actor_timer& t) noexcept {
+  t.cancelled.store(true, std::memory_order_release);  // a handle may outlive even the queue: nothing to look for there
   actor_extras& x = extras_of_target(t);
   {
     std::lock_guard guard{x.timers_lock};
@@ -51,13 +52,14 @@ void fire(timer_node& node) noexcept {
   }
   // From now, if it came too late: no burst of messages makes up for what was missed.
   t.deadline_ns = std::max(t.deadline_ns + t.period_ns, now_ns());
+  t.references.fetch_add(1, std::memory_order_relaxed);  // once it is back in the queue, the canceller may end it
   try {
-    node.queue->add(node, t.deadline_ns);
+    t.home->add(t, t.deadline_ns);
+    if (t.cancelled.load(std::memory_order_seq_cst) && t.home->remove(t)) leave(t);
   } catch (...) {
     leave(t);
-    return;
   }
-  if (t.cancelled.load(std::memory_order_seq_cst) && node.queue->remove(node)) leave(t);
+  t.release();
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ void actor_timer::release() noexcept {
 
 void actor_timer::cancel() noexcept {
   if (cancelled.exchange(true, std::memory_order_seq_cst)) return;
-  if (queue->remove(*this)) leave(*this);
+  if (home->remove(*this)) leave(*this);
 }
 
 void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period) {
@@ -86,6 +88,7 @@ void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds d
   t->target = &target;
   target.add_reference();
   t->call = &fire;
+  t->home = &w->timers;
   t->period_ns = period.count();
   t->deadline_ns = to_ns(deadline_after(std::max(delay, std::chrono::nanoseconds{0})));
   {

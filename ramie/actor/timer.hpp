@@ -21,6 +21,7 @@ struct actor_timer : timer_node {
   std::atomic<std::uint32_t> references{2};
   std::atomic<bool> cancelled{false};
   actor_cell* target = nullptr;  // a reference
+  timer_queue* home = nullptr;   // always the same: that of the worker that started it
   std::int64_t deadline_ns = 0;
   std::int64_t period_ns = 0;   // 0: once
   actor_timer* next = nullptr;  // of the actor's timers, under their lock
