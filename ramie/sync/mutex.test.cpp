@@ -254,6 +254,30 @@ TEST_P(mutex_in, lets_a_waiter_have_it_though_others_never_rest) {
   for (auto& g : greedy) EXPECT_GT(g.join(), 0);
 }
 
+TEST_P(mutex_in, passes_a_waiter_over_a_few_times_only) {
+  if (GetParam().workers != 1) GTEST_SKIP() << "on several workers, when a waiter runs is up to the scheduler";
+  in_runtime([] {
+    mutex m;
+    long turns = 0;
+    bool over = false;
+    auto greedy = spawn([&] {
+      while (!over) {
+        std::lock_guard guard{m};
+        ++turns;
+        this_fiber::yield();  // whoever comes now finds it locked
+      }
+    });
+    for (int round = 0; round < 50; ++round) {
+      let_others_run();
+      const long before = turns;
+      std::lock_guard guard{m};
+      EXPECT_LE(turns - before, 10);  // eight times passed over, then handed over
+    }
+    over = true;
+    greedy.join();
+  });
+}
+
 TEST_P(mutex_in, waits_no_longer_than_told) {
   in_runtime([] {
     timed_mutex m;
