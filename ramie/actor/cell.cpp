@@ -296,6 +296,7 @@ void actor_cell::end(exit_reason why) noexcept {
   discard_all(failed.first, letter_fate::restarting);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a copy, for the caller's may be the one that is written here
 void actor_cell::finish(exit_reason why) noexcept {
   std::vector<watch> watchers;
   actor_cell* supervisor = nullptr;

@@ -86,6 +86,7 @@ template <class M>
 struct body_node : message {
   M body;
   template <class T>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a message is never copied
   explicit body_node(T&& from) noexcept(std::is_nothrow_constructible_v<M, T>) : body(std::forward<T>(from)) {}
 };
 

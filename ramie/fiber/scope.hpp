@@ -170,7 +170,6 @@ class scope {
   [[nodiscard]] bool has_failed() const noexcept;
   void fail(std::exception_ptr failure, bool stop_others = true) noexcept;
   void count_fiber() noexcept;
-  struct fiber_of_scope;
   void fiber_began(fiber_of_scope& f) noexcept;
   void fiber_ended(fiber_of_scope& f) noexcept;
   void not_begun() noexcept;

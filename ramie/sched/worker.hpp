@@ -56,7 +56,7 @@ struct alignas(128) worker : fork_deque {
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
   timer_queue timers;
-  resident_list residents;  // made here, wherever they run
+  resident_list residents;                   // made here, wherever they run
   std::atomic<std::uint32_t> wake_token{0};  // futex: 1 means go on
   std::atomic<bool> idle{false};             // sleeps, or is about to
   std::atomic<bool> on_duty{false};          // the loop runs (spares: not retired)
