@@ -113,7 +113,7 @@ def small_cases(size):
              messages(2_000_000)),
         Case("mpmc", e, "Four producers, four consumers, buffer of 1024", "mpmc", "message", ("channel",),
              messages(8_000_000)),
-        Case("mutex", e, "Four that want one lock", "mutex", "lock", ("mutex",), count(2_000_000)),
+        Case("mutex", e, "Four that want one lock", "mutex", "lock", ("mutex", "std"), count(2_000_000)),
         Case("yield", e, "Two that give way to each other", "yield", "switch", ("fibers", "bare"), count(2_000_000)),
         Case("spawn", e, "Made, run, ended: one after the other", "spawn", "fiber", ("join",), count(1_000_000)),
         Case("spawn-batch", e, "Made, run, ended: a hundred at a time", "spawn", "fiber", ("batch_join", "detached"),

@@ -12,7 +12,11 @@ import java.util.concurrent.Callable;
 
 /** Options, clock, and ramie-lab's JSON object. */
 final class Frame {
-  record Outcome(double seconds, long units, boolean ok) {}
+  record Outcome(double seconds, long units, boolean ok, Map<String, Double> figures) {
+    Outcome(double seconds, long units, boolean ok) {
+      this(seconds, units, ok, Map.of());
+    }
+  }
 
   final String workload;
   final String style;
@@ -61,11 +65,15 @@ final class Frame {
     Arrays.sort(sorted);
     double median = (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
     long units = all.get(0).units();
+    List<String> figures = new ArrayList<>();
+    for (String name : all.get(0).figures().keySet()) {
+      figures.add("\"" + name + "\":" + all.stream().map(run -> run.figures().get(name)).toList());
+    }
     System.out.printf(
         "{\"system\":\"%s\",\"version\":\"%s\",\"workload\":\"%s\",\"style\":\"%s\",\"workers\":%d,\"unit\":\"%s\",\"units\":%d,"
-            + "\"seconds\":%s,\"ns_per_unit\":%s,\"peak_rss_bytes\":%d,\"base_rss_bytes\":%d,\"ok\":%b}%n",
+            + "\"seconds\":%s,\"ns_per_unit\":%s,\"peak_rss_bytes\":%d,\"base_rss_bytes\":%d,\"ok\":%b%s}%n",
         system, version, workload, style, workers, unit, units, Arrays.toString(seconds), median * 1e9 / units,
-        statusBytes("VmHWM:"), base, ok);
+        statusBytes("VmHWM:"), base, ok, figures.isEmpty() ? "" : ",\"figures\":{" + String.join(",", figures) + "}");
     System.out.flush();
     return ok ? 0 : 1;
   }
