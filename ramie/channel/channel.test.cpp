@@ -153,6 +153,7 @@ TEST_P(channels, keep_the_order_of_one_sender) {
       EXPECT_EQ(c.recv(), std::nullopt);
       all.join();
     }
+    all.join();
   });
 }
 
@@ -174,6 +175,7 @@ TEST_P(channels, of_no_capacity_let_a_sender_go_when_its_value_is_taken) {
     EXPECT_EQ(sent, 1);
     EXPECT_EQ(c.try_recv(), 2) << "a waiting sender serves a try";
     await([&] { return sent == 2; });
+    all.join();
   });
 }
 
@@ -186,6 +188,7 @@ TEST_P(channels, hand_over_to_who_waits) {
     EXPECT_EQ(c.try_send(5), channel_status::ok) << "a waiting receiver serves a try";
     EXPECT_EQ(c.try_send(6), channel_status::full);
     await([&] { return got == 5; });
+    all.join();
   });
 }
 
@@ -207,6 +210,7 @@ TEST_P(channels, buffer_as_much_as_they_may) {
     await_senders(c, 1);
     EXPECT_EQ(c.size(), 3u);
     for (int i = 1; i < 5; ++i) EXPECT_EQ(c.recv(), i);
+    all.join();
   });
 }
 
@@ -222,6 +226,7 @@ TEST_P(channels, serve_senders_in_their_order) {
       for (int i = 0; i < 10 + static_cast<int>(capacity); ++i) EXPECT_EQ(c.recv(), i);
       all.join();
     }
+    all.join();
   });
 }
 
@@ -238,6 +243,7 @@ TEST_P(channels, serve_receivers_in_their_order) {
       all.join();
       for (int i = 0; i < 10; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)], i);
     }
+    all.join();
   });
 }
 
@@ -284,6 +290,7 @@ TEST_P(channels, are_in_time_if_a_counterpart_comes) {
     EXPECT_EQ(back.recv_for(1h), 3);
     await_senders(back, 1);
     EXPECT_EQ(back.recv(), 4);
+    all.join();
   });
 }
 
@@ -309,6 +316,7 @@ TEST_P(channels, are_ranges) {
       for ([[maybe_unused]] auto& p : c) ADD_FAILURE() << "closed and drained";
       all.join();
     }
+    all.join();
   });
 }
 
@@ -334,6 +342,7 @@ TEST_P(channels, tell_who_waits) {
     EXPECT_EQ(d.statistics().length, 1u);
     for (int i = 0; i < 3; ++i) d.recv();
     EXPECT_EQ(d.statistics().waiting_senders + d.size(), 0u);
+    all.join();
   });
 }
 
@@ -356,6 +365,7 @@ TEST_P(channels, join_fibers_and_threads) {
       EXPECT_EQ(to_fiber.recv(), std::nullopt);
       all.join();
     }
+    all.join();
   });
 }
 
@@ -377,6 +387,7 @@ TEST_P(channels, join_two_runtimes) {
       });
       for (int i = 0; i < n; ++i) ASSERT_EQ(back.recv(), -i);
       EXPECT_EQ(back.recv(), std::nullopt);
+      all.join();
     });
     echo.join();
   }

@@ -55,6 +55,7 @@ class crew {
     std::lock_guard guard{lock_};
     threads_.emplace_back(std::move(f));
   }
+  [[nodiscard]] bool joined() const noexcept { return fibers_.empty() && threads_.empty(); }
   void join() {
     for (join_handle<void>& f : fibers_) f.join();
     fibers_.clear();
@@ -88,18 +89,22 @@ class in_worlds : public ::testing::TestWithParam<world> {
  protected:
   [[nodiscard]] static bool on_threads() { return GetParam().workers == 0; }
 
-  /// Runs f(crew&) in a fiber of a fresh runtime, or here; then everybody is joined.
+  static constexpr const char* unjoined = "who uses channels must be joined before they go out of scope";
+
+  /// Runs f(crew&) in a fiber of a fresh runtime, or here. It joins whom it starts.
   template <class F>
   static void run(F f) {
     if (on_threads()) {
       crew all{true};
       f(all);
+      EXPECT_TRUE(all.joined()) << unjoined;
       return;
     }
     runtime rt{GetParam().options()};
     rt.run([&] {
       crew all{false};
       f(all);
+      EXPECT_TRUE(all.joined()) << unjoined;
     });
   }
 };
