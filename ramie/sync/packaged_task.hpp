@@ -24,7 +24,7 @@ class packaged_task<R(Args...)> {
     requires(!std::same_as<std::remove_cvref_t<F>, packaged_task> &&
              std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
   explicit packaged_task(F&& f)
-      : function_{std::make_unique<holder<std::decay_t<F>>>(std::forward<F>(f))},
+      : function_{std::make_unique<holder<std::decay_t<F>>>(std::in_place, std::forward<F>(f))},
         promise_{std::make_unique<promise<R>>()} {}
 
   /// False if default-constructed or moved from.
@@ -62,7 +62,7 @@ class packaged_task<R(Args...)> {
   struct holder final : callable {
     F f;
     template <class G>
-    explicit holder(G&& g) : f(std::forward<G>(g)) {}
+    holder(std::in_place_t, G&& g) : f(std::forward<G>(g)) {}
     R call(Args... args) override {
       if constexpr (std::is_void_v<R>) static_cast<void>(std::invoke(f, std::forward<Args>(args)...));
       else return std::invoke(f, std::forward<Args>(args)...);
