@@ -6,7 +6,6 @@ cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch
 plot_packages=(python3-matplotlib)
 browser_packages=(chromium=chromium fonts-dejavu-core)
 debug_packages=(gdb=gdb valgrind=valgrind)
-check_packages=(cppcheck=cppcheck)
 coverage_packages=(gcovr=gcovr)
 
 # The version whose clang-format decides, wherever the distribution has it.
