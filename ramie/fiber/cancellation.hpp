@@ -1,6 +1,7 @@
 // Deadlines and shields around stretches of code. How waits learn of them: ramie/sched/region.hpp.
 #pragma once
 
+#include <ramie/base/config.hpp>
 #include <ramie/base/deadline.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/region.hpp>
@@ -38,15 +39,29 @@ class region_guard {
 [[nodiscard]] bool only_late(std::int64_t deadline_ns) noexcept;
 [[noreturn]] void throw_timeout();
 
+/// f(), in a frame of its own. A region and the forks inside or around it are told apart by their places on the stack
+/// (region.hpp): in one frame the compiler might lay them out in either order. So neither may what opens the region
+/// become part of its caller, nor what runs inside it part of what opens it.
 template <class F>
-std::invoke_result_t<F&> call_until(std::int64_t deadline_ns, F& f) {
+RAMIE_NOINLINE std::invoke_result_t<F&> call_inside(F& f) {
+  return f();
+}
+
+template <class F>
+RAMIE_NOINLINE std::invoke_result_t<F&> call_until(std::int64_t deadline_ns, F& f) {
   try {
     region_guard inside{deadline_ns};
-    return f();
+    return call_inside(f);
   } catch (const cancelled&) {
     if (!only_late(deadline_ns)) throw;
   }
   throw_timeout();
+}
+
+template <class F>
+RAMIE_NOINLINE std::invoke_result_t<F&> call_shielded(F& f) {
+  region_guard inside;
+  return call_inside(f);
 }
 
 }  // namespace detail
@@ -75,8 +90,7 @@ std::invoke_result_t<F&> with_timeout(std::chrono::duration<Rep, Period> timeout
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> shield(F&& f) {
-  detail::region_guard inside;
-  return f();
+  return detail::call_shielded(f);
 }
 
 }  // namespace ramie
