@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -172,7 +173,7 @@ wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_thr
   if (w == nullptr || w->running == nullptr) [[unlikely]] {
     mode_ = mode::thread;
     self_ = thread_descriptor();
-    if (k == kind::cancellable) limit_ns_ = limits_of_thread().deadline_ns;
+    if (k == kind::cancellable && std::uncaught_exceptions() == 0) limit_ns_ = limits_of_thread().deadline_ns;
     arm(site);
     return;
   }
