@@ -242,6 +242,25 @@ TEST_P(actors, are_killed_while_a_handler_waits) {
   });
 }
 
+TEST_P(actors, answer_into_futures) {
+  in_runtime([] {
+    auto acc = spawn_actor<account>(100);
+    std::vector<future<int>> replies;
+    for (int i = 0; i < 100; ++i) {
+      acc.tell(deposit{1});
+      replies.push_back(acc.ask_async(balance{}));
+    }
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), 101 + i);
+    static_cast<void>(acc.ask_async(balance{}));  // nobody looks
+    auto broken = acc.ask_async(explode{});
+    auto too_late = acc.ask_async(balance{});
+    EXPECT_THROW(broken.get(), actor_down);
+    EXPECT_THROW(too_late.get(), actor_down);
+    acc.join();
+    EXPECT_THROW(acc.ask_async(balance{}).get(), actor_down);
+  });
+}
+
 TEST_P(actors, let_a_cancelled_asker_go) {
   struct wait_for {};
   class slow : public actor<slow> {

@@ -1,4 +1,5 @@
 // What asking needs apart from templates.
+#include <ramie/actor/ask_async.hpp>
 #include <ramie/actor/become.hpp>
 #include <ramie/actor/dispatch.hpp>
 
@@ -41,6 +42,15 @@ exit_reason discarded::reason() const noexcept {
   const actor_extras* x = cell->more.load(std::memory_order_relaxed);
   if (x != nullptr && x->last.kind() != exit_kind::alive) return x->last;
   return exit_reason{cell->last_exit == exit_kind::alive ? exit_kind::stopped : cell->last_exit};
+}
+
+std::exception_ptr refusal(const discarded& why) noexcept {
+  if (why.fate == letter_fate::full) return std::make_exception_ptr(mailbox_full{});
+  return std::make_exception_ptr(actor_down{why.reason()});
+}
+
+std::exception_ptr failure_of_handler(std::exception_ptr failure) noexcept {
+  return std::make_exception_ptr(actor_down{exit_reason{exit_kind::failed, std::move(failure)}});
 }
 
 void throw_reply(const reply_state& slot) {

@@ -154,24 +154,38 @@ bool actor_cell::heed_interrupts() {
   lock.lock();
   const std::uint8_t raised = interrupts.load(std::memory_order_relaxed);
   interrupts.store(raised & ~(restart_wanted | finish_wanted), std::memory_order_relaxed);
+  const bool finishes = (raised & finish_wanted) != 0;
+  if (!finishes) {
+    // Alive from here on, so that who wants it ended again waits for that, and commands nothing meanwhile.
+    status = static_cast<std::uint8_t>((status & ~(waiting | resting)) | starting);
+    ++x.incarnation;
+  }
   lock.unlock();
-  if ((raised & finish_wanted) != 0) {
+  if (finishes) {
     finish(x.last);
     return false;
   }
+  std::exception_ptr failure;
   try {
     x.construct(*this);
+    std::lock_guard guard{lock};
+    status = static_cast<std::uint8_t>(status & ~starting);
+    return true;
   } catch (...) {
-    lock.lock();
-    x.last = exit_reason{exit_kind::failed, std::current_exception()};
-    ++x.incarnation;
-    lock.unlock();
-    return false;  // still waiting: `rest` reports
+    failure = std::current_exception();
   }
   std::lock_guard guard{lock};
-  status = status & ~waiting;
-  ++x.incarnation;
-  return true;
+  x.last = exit_reason{exit_kind::failed, failure};
+  wait_for_supervisor();
+  return false;  // `rest` reports
+}
+
+void actor_cell::wait_for_supervisor() noexcept {
+  status = static_cast<std::uint8_t>((status & ~starting) | waiting | resting);
+  interrupts.store(interrupts.load(std::memory_order_relaxed) & ~kill_wanted, std::memory_order_relaxed);
+  flags.fetch_and(~task::stop_flag, std::memory_order_acq_rel);
+  for (joiner* n = joiners.front(); n != nullptr; n = joiners.after(*n))
+    if (n->incarnation) wake(n->waiter);
 }
 
 void actor_cell::rest(task& t) noexcept {
@@ -236,13 +250,15 @@ void actor_cell::kill(exit_reason why) noexcept {
   else make_ready(*this);
 }
 
-void actor_cell::command(std::uint8_t interrupt) noexcept {
+bool actor_cell::command(std::uint8_t interrupt) noexcept {
   std::lock_guard guard{lock};
-  if ((status & waiting) == 0) return;
+  if ((status & waiting) == 0) return false;
+  const bool news = (interrupts.load(std::memory_order_relaxed) & interrupt) == 0;
   raise(interrupt);
-  if (scheduled) return;  // on its way to rest, where it sees
+  if (scheduled) return news;  // on its way to rest, where it sees
   scheduled = true;
   make_ready(*this);
+  return news;
 }
 
 void actor_cell::shut_down(task& t) noexcept {
@@ -290,8 +306,7 @@ void actor_cell::end(exit_reason why) noexcept {
   lock.lock();
   sort(mail.take_all());
   mail = first;
-  for (joiner* n = joiners.front(); n != nullptr; n = joiners.after(*n))
-    if (n->incarnation) wake(n->waiter);
+  wait_for_supervisor();
   lock.unlock();
   discard_all(failed.first, letter_fate::restarting);
 }
@@ -307,7 +322,6 @@ void actor_cell::finish(exit_reason why) noexcept {
   message* left[] = {urgent.take_all(), batch.take_all(), mail.take_all(),
                      x == nullptr ? nullptr : x->stash.take_all()};
   bool known = !joiners.empty();
-  while (joiner* n = joiners.pop_front()) wake(n->waiter);
   if (x != nullptr) {
     while (wait_node* n = x->senders.pop_front()) wake(n->waiter);
     watchers.swap(x->watchers);
@@ -338,6 +352,11 @@ void actor_cell::finish(exit_reason why) noexcept {
   if (!known && why.kind() == exit_kind::failed)
     report_lost_exception(name_of(this), why.exception(),
                           "is an actor and ended by an exception that nobody watches for", false);
+  // Last, so that who has joined finds everybody else told.
+  lock.lock();
+  status |= ended;
+  while (joiner* n = joiners.pop_front()) wake(n->waiter);
+  lock.unlock();
   over = true;
 }
 
@@ -349,7 +368,7 @@ bool actor_cell::join(const steady::time_point* deadline, bool incarnation, std:
   node.waiter = pause.ref();
   node.incarnation = incarnation;
   lock.lock();
-  const bool already = (status & (closed | (incarnation ? waiting : 0))) != 0;
+  const bool already = (status & (ended | (incarnation ? resting : 0))) != 0;
   if (!already) joiners.push_back(node);
   lock.unlock();
   if (already) {
@@ -438,7 +457,7 @@ void abandon_cell(actor_cell& c) noexcept {
   // Its constructor may have given references away.
   {
     std::lock_guard guard{c.lock};
-    c.status |= actor_cell::closed;
+    c.status |= actor_cell::closed | actor_cell::ended;
     c.last_exit = exit_kind::failed;
   }
   c.discard_all(c.mail.take_all(), letter_fate::down);

@@ -34,9 +34,12 @@ struct joiner : wait_node {
 };
 
 struct actor_cell : resident {
-  static constexpr std::uint8_t closed = 1;   // has ended: mail goes to the dead letters
-  static constexpr std::uint8_t waiting = 2;  // has ended, and its supervisor has not yet decided
-  static constexpr std::uint8_t bounded = 4;  // the mailbox has a capacity
+  static constexpr std::uint8_t closed = 1;     // has ended: mail goes to the dead letters
+  static constexpr std::uint8_t waiting = 2;    // has ended, and its supervisor has not yet decided
+  static constexpr std::uint8_t bounded = 4;    // the mailbox has a capacity
+  static constexpr std::uint8_t resting = 16;   // waiting, and its state is destroyed
+  static constexpr std::uint8_t starting = 32;  // its state is made anew just now
+  static constexpr std::uint8_t ended = 8;      // and everybody who wants to know knows it
 
   static constexpr std::uint8_t urgent_mail = 1;
   static constexpr std::uint8_t kill_wanted = 2;
@@ -105,8 +108,8 @@ struct actor_cell : resident {
 
   /// Ends the actor after what it is doing; a handler that waits is cancelled. Any thread.
   void kill(exit_reason why) noexcept;
-  /// For supervisors: the actor is `waiting`, and goes on as told.
-  void command(std::uint8_t interrupt) noexcept;
+  /// For supervisors: an actor that is `waiting` goes on as told. False if it is not, or was told so already.
+  bool command(std::uint8_t interrupt) noexcept;
   /// Suspends until the actor has ended for good, or, if `incarnation`, until it is at least waiting. Throws
   /// `cancelled`; usage_error if it is the caller itself. False: `deadline` came first.
   bool join(const steady::time_point* deadline, bool incarnation, std::source_location from);
@@ -134,6 +137,7 @@ struct actor_cell : resident {
   void let_a_sender_in() noexcept;  // under the lock: there is room for one more
   void handle(message* m);
   void end(exit_reason why) noexcept;
+  void wait_for_supervisor() noexcept;  // under the lock
   void finish(exit_reason why) noexcept;
   void discard_all(message* first, letter_fate fate) noexcept;
 

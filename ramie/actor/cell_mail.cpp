@@ -63,7 +63,7 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
       }
     }
   }
-  if ((status & waiting) != 0 && (m->flags & message::request) != 0 &&
+  if ((status & (waiting | starting)) != 0 && (m->flags & message::request) != 0 &&
       !more.load(std::memory_order_relaxed)->asks_wait_for_restart) {
     lock.unlock();
     discard_all(m, letter_fate::restarting);

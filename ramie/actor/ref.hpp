@@ -1,6 +1,7 @@
 // References to actors: what one sends to, and what one can do to an actor from outside.
 #pragma once
 
+#include <ramie/actor/ask_async.hpp>
 #include <ramie/actor/dispatch.hpp>
 #include <ramie/actor/exit.hpp>
 #include <ramie/actor/options.hpp>
@@ -142,6 +143,19 @@ class actor_ref : public any_actor {
     check<M>();
     const auto deadline = detail::deadline_after(timeout);
     return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), &deadline, where);
+  }
+  /// Sends a request and does not wait for the reply: the future brings it, or what `ask` would have thrown. Suspends
+  /// as `tell` does.
+  template <class T>
+  auto ask_async(T&& m) const {
+    using M = std::decay_t<T>;
+    check<M>();
+    using R = detail::reply_of<A, M>;
+    promise<R> reply;
+    future<R> later = reply.get_future();
+    cell()->post(detail::make_message<detail::async_ask_node<M, R>>(
+        &detail::act_on_async_ask<A, M>, detail::message::request, std::forward<T>(m), std::move(reply)));
+    return later;
   }
 
  private:

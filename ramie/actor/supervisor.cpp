@@ -148,8 +148,8 @@ class supervisor_actor : public actor<supervisor_actor> {
   }
   /// S4 for one child.
   static void go_on(child_record& c) {
-    ++c.incarnation;
-    c.who.cell()->command(actor_cell::restart_wanted);
+    // One that was told so before, and has not come to it yet, is constructed once.
+    if (c.who.cell()->command(actor_cell::restart_wanted)) ++c.incarnation;
   }
 
   void restart_from(std::size_t first, const any_actor& cause) {

@@ -1,0 +1,57 @@
+// A service that survives its own failures: its supervisor starts it anew, and whoever has a reference never notices
+// but by the requests that failed.
+#include <ramie/ramie.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+using namespace std::chrono_literals;
+
+struct divide {
+  int a, b;
+};
+
+class divider : public ramie::actor<divider> {
+ public:
+  int on(divide d) {
+    if (d.b == 0) throw std::domain_error{"division by zero"};
+    return d.a / d.b;
+  }
+};
+
+/// Counts how often the service was reported down.
+class observer : public ramie::actor<observer> {
+ public:
+  explicit observer(ramie::any_actor whom) { monitor(whom); }
+  void on(const ramie::down& d) { std::printf("observer: it has ended: %s\n", to_string(d.reason.kind())); }
+};
+
+void use(const ramie::actor_ref<divider>& service, int a, int b) {
+  try {
+    std::printf("%d / %d = %d\n", a, b, service.ask(divide{a, b}));
+  } catch (const ramie::actor_down& e) {
+    std::printf("%d / %d failed: %s\n", a, b, e.what());
+  }
+}
+
+int main() {
+  return ramie::run([] {
+    ramie::supervisor sup{{.strategy = ramie::restart::one_for_one, .max_restarts = 2, .within = 1h}};
+    auto service =
+        sup.spawn_actor<divider>(ramie::child_options{.actor = {.name = "divider", .asks_wait_for_restart = true}});
+    auto watcher = ramie::spawn_actor<observer>(service);
+    use(service, 7, 2);
+    use(service, 1, 0);
+    use(service, 9, 3);
+    use(service, 2, 0);
+    use(service, 8, 4);
+    std::printf("restarted %d times\n", static_cast<int>(sup.restarts()));
+    use(service, 3, 0);  // one too many
+    std::printf("supervisor: %s\n", sup.join().what().c_str());
+    service.join();
+    watcher.stop();  // handles what came before
+    watcher.join();
+  });
+}
