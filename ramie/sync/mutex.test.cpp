@@ -1,6 +1,7 @@
 // One at a time, nobody left out, and the object may go as soon as it is free.
 #include <ramie/sync/mutex.hpp>
 
+#include <ramie/base/testing.hpp>
 #include <ramie/sched/worker.hpp>
 #include <ramie/sync/testing.hpp>
 
@@ -109,7 +110,7 @@ TYPED_TEST(mutexes, name_misuse_when_one_worker_alone_used_them) {
 }
 
 TEST(mutex_death, of_a_held_one_ends_the_process) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style());
   EXPECT_DEATH(
       {
         auto m = std::make_unique<mutex>();
