@@ -77,13 +77,14 @@ const void* thread_identity() noexcept {
 
 void mutex::become_favourite(const detail::fork_deque* w) noexcept {
   if (w == nullptr) return;
-  inside_.store(1, std::memory_order_relaxed);  // keeps E3 waiting until favourite_ is there to be taken away
+  // All in place before the word says so: E2, whose compare-and-swap reads this one, is later in each of them.
   held_.store(true, std::memory_order_relaxed);
+  favourite_.store(reinterpret_cast<std::uintptr_t>(w), std::memory_order_relaxed);
   std::uint32_t seen = locked;
-  if (word_.compare_exchange_strong(seen, favoured, std::memory_order_seq_cst, std::memory_order_relaxed))
-    favourite_.store(reinterpret_cast<std::uintptr_t>(w), std::memory_order_relaxed);
-  else held_.store(false, std::memory_order_relaxed), streak_ = 0;  // somebody waits
-  inside_.store(0, std::memory_order_release);
+  if (word_.compare_exchange_strong(seen, favoured, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
+  favourite_.store(undecided, std::memory_order_relaxed);  // somebody waits; nobody else writes it meanwhile
+  held_.store(false, std::memory_order_relaxed);
+  streak_ = 0;
 }
 
 void mutex::end_favour() noexcept {
@@ -96,7 +97,6 @@ void mutex::end_favour() noexcept {
         if (tries < 64) detail::spin_pause();
         else ::sched_yield();
       }
-      favourite_.store(nobody, std::memory_order_relaxed);  // again: see become_favourite
       const bool is_held = held_.load(std::memory_order_acquire);
       held_.store(false, std::memory_order_relaxed);
       word_.store(is_held ? locked : 0, std::memory_order_release);

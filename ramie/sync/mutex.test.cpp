@@ -211,6 +211,51 @@ TEST_P(mutex_in, passes_from_its_favourite_to_anybody) {
   }
 }
 
+TEST_P(mutex_in, passes_from_its_favourite_at_any_moment) {
+  // A worker becomes the favourite in the 64th acquisition, and at about that time, give or take, somebody else comes.
+  runtime rt{options()};
+  struct trial {
+    mutex m;
+    long count = 0;
+    std::atomic<int> ended{0};
+  };
+  std::atomic<trial*> now{nullptr};
+  std::atomic<bool> over{false};
+  std::thread other{[&] {
+    std::mt19937 random{7};
+    for (const trial* last = nullptr; !over;) {
+      trial* t = now.load();
+      if (t == last || t == nullptr) {
+        std::this_thread::yield();
+        continue;
+      }
+      last = t;
+      for (unsigned i = random() % 64; i > 0; --i) detail::spin_pause();
+      for (int i = 0; i < 3; ++i) {
+        std::lock_guard guard{t->m};
+        ++t->count;
+      }
+      t->ended.store(1);
+    }
+  }};
+  rt.run([&] {
+    std::vector<std::unique_ptr<trial>> trials;  // all at addresses of their own
+    for (int round = 0; round < rounds(1'000); ++round) {
+      trials.push_back(std::make_unique<trial>());
+      trial& t = *trials.back();
+      now.store(&t);
+      for (int i = 0; i < 100; ++i) {
+        std::lock_guard guard{t.m};
+        ++t.count;
+      }
+      await([&] { return t.ended.load() == 1; });
+      ASSERT_EQ(t.count, 103);
+    }
+  });
+  over = true;
+  other.join();
+}
+
 TEST_P(mutex_in, may_be_destroyed_by_who_had_it_last) {
   runtime rt{options()};
   rt.run([&] {
