@@ -108,6 +108,7 @@ TEST(ramie_lab, lists_for_programs) {
   ASSERT_FALSE(objects.empty());
   EXPECT_EQ(objects[0].at("workload"), "skynet");
   EXPECT_EQ(objects[0].at("styles")[0], "plain");
+  EXPECT_EQ(objects[0].at("placements")[0], "work_stealing");
   EXPECT_EQ(objects[0].at("parameters").at("leaves"), 1'000'000);
 }
 

@@ -2,8 +2,10 @@
 #include <lab/commands/commands.hpp>
 
 #include <lab/harness/machine.hpp>
+#include <lab/harness/numbers.hpp>
 #include <lab/harness/results.hpp>
 #include <lab/harness/runner.hpp>
+#include <lab/harness/runtime_facts.hpp>
 #include <lab/harness/table.hpp>
 #include <lab/workloads/registry.hpp>
 
@@ -24,6 +26,10 @@ nlohmann::ordered_json describe_workload(const workload& w) {
   j["unit"] = w.unit;
   j["styles"] = nlohmann::ordered_json::array();
   for (const style& s : w.styles) j["styles"].push_back(s.name);
+  j["placements"] = nlohmann::ordered_json::array();
+  for (const std::string& name : split_list(placement_names())) {
+    if (is_available(*find_placement(name))) j["placements"].push_back(name);
+  }
   j["parameters"] = nlohmann::ordered_json::object();
   for (const parameter& p : w.parameters) j["parameters"][p.name] = p.standard;
   return j;

@@ -168,8 +168,10 @@ def prepare(options):
         if malloc not in MALLOCS:
             raise PlanError(f"--mallocs {malloc}: there are {', '.join(MALLOCS)}")
     peers, missing_peers = chosen_peers(options.peers)
-    abilities = {entry["workload"]: entry["styles"] for entry in ask_lab("list", "--json")}
-    groups, missing_cases = make_plan(all_cases(choice.size), choice, abilities, peers)
+    known = ask_lab("list", "--json")
+    abilities = {entry["workload"]: entry["styles"] for entry in known}
+    placements = known[0].get("placements", ())
+    groups, missing_cases = make_plan(all_cases(choice.size), choice, abilities, peers, placements)
     if not groups:
         raise PlanError("nothing to measure: ramie-lab has none of " + ", ".join(missing_cases))
     for key, why in missing_peers.items():

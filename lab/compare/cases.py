@@ -26,6 +26,7 @@ class Case:
     rounds_max: int = 1000
     yardstick: bool = False  # let ramie run plain calls in turns, for what they tell
     mallocs: bool = False  # also with other mallocs, when those are asked for
+    placements: tuple = ()  # of ramie, besides the standard one; those that it has
     headline: bool = True  # has a line in the report's verdict
     label: str = ""  # what tells it from others of its family
 
@@ -76,18 +77,30 @@ def overhead_cases(size):
     ]
 
 
+PLACEMENTS = ("stealing_no_affinity", "shared_queue", "round_robin", "dedicated")
+
+
+def affinity_case(actors, state, accesses, in_flight, count):
+    talking = in_flight > 0
+    parameters = {"actors": actors, "state": state, "accesses": accesses, "talking": int(talking), "count": count}
+    if talking:
+        parameters["messages"] = in_flight
+    return Case("affinity", "5 cache affinity",
+                f"{actors:,} actors of {state:,} bytes, {accesses} accesses a message, "
+                + ("talking" if talking else "to themselves"), "affinity", "message", ("actor",), parameters,
+                placements=PLACEMENTS, rounds_max=11, headline=state in (64, 32_000, 320_000),
+                label=f"actors={actors} state={state} accesses={accesses} " + ("talking" if talking else "alone"))
+
+
 def affinity_cases(size):
-    cells = sized(size, ((6, 64, 20),),
-                  ((24, 64, 20), (24, 32_000, 100), (240, 4000, 20), (8000, 2000, 100)),
-                  tuple((actors, state, accesses) for actors in (6, 24, 240, 8000)
-                        for state in (64, 256, 2000, 4000, 32_000, 320_000, 3_200_000) for accesses in (20, 100)
-                        if actors * state <= 2_000_000_000))
-    return [
-        Case("affinity", "5 cache affinity", f"{actors:,} actors of {state:,} bytes, {accesses} accesses a message",
-             "affinity", "message", ("actor",), {"actors": actors, "state": state, "accesses": accesses},
-             label=f"actors={actors} state={state} accesses={accesses}", rounds_max=11)
-        for actors, state, accesses in cells
-    ]
+    """Of every number of actors and size of state what fits into 8 GiB."""
+    in_flight = {6: 4, 8: 6, 24: 12, 240: 60, 8000: 1000}
+    states = (64, 256, 2000, 4000, 32_000, 320_000, 3_200_000)
+    cells = sized(size, ((6, 64, 20),), ((24, 64, 20), (24, 32_000, 100), (8000, 2000, 100)),
+                  tuple((actors, state, accesses) for actors in (6, 24, 240, 8000) for state in states
+                        for accesses in (20, 100) if actors * state <= 8 * 2**30))
+    count = sized(size, 1000, 200_000, 1_000_000)
+    return [affinity_case(*cell, in_flight[cell[0]] if talking else 0, count) for talking in (False, True) for cell in cells]
 
 
 def small_cases(size):

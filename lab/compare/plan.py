@@ -58,14 +58,15 @@ def wanted(case, names):
     return not names or case.workload in names or case.family in names or case.key in names
 
 
-def contestants_of(case, workers, choice, ramie_styles, peers):
+def contestants_of(case, workers, choice, ramie_styles, peers, placements):
     """`ramie_styles` is {workload: styles}; ramie's first, each peer's in the order of its manifest."""
     mallocs = choice.mallocs if case.mallocs else ("glibc",)
     found = []
     for style in case.styles:
         if style in ramie_styles.get(case.workload, ()) and (not choice.styles or style in choice.styles):
-            placements = ("", *choice.placements) if style != "plain" else ("",)
-            found += [Contestant("ramie", style, placement, malloc) for placement in placements for malloc in mallocs]
+            wanted_too = choice.placements or tuple(p for p in case.placements if p in placements)
+            found += [Contestant("ramie", style, placement, malloc)
+                      for placement in (("", *wanted_too) if style != "plain" else ("",)) for malloc in mallocs]
     for peer in peers.values():
         ability = peer.abilities.get(case.family)
         if ability is None or (ability.workers and workers not in ability.workers):
@@ -77,8 +78,8 @@ def contestants_of(case, workers, choice, ramie_styles, peers):
     return tuple(found)
 
 
-def make_plan(cases, choice, ramie_styles, peers):
-    """The groups in the order of a round, and what of the wanted ramie cannot do yet."""
+def make_plan(cases, choice, ramie_styles, peers, placements=()):
+    """The groups in the order of a round, and what of the wanted ramie cannot do yet. `placements`: those that it has."""
     known = {name for case in cases for name in (case.workload, case.family, case.key)}
     for name in choice.workloads:
         if name not in known:
@@ -88,7 +89,7 @@ def make_plan(cases, choice, ramie_styles, peers):
         if not wanted(case, choice.workloads):
             continue
         for workers in choice.workers:
-            contestants = contestants_of(case, workers, choice, ramie_styles, peers)
+            contestants = contestants_of(case, workers, choice, ramie_styles, peers, placements)
             if not any(c.system == "ramie" and c.style != "plain" for c in contestants):
                 missing.append(case.key)
             elif contestants:

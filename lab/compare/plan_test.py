@@ -59,6 +59,11 @@ class Plans(unittest.TestCase):
         group = self.groups(workloads=("skynet",), workers=(1,), placements=("shared_queue",))[0]
         self.assertEqual(group.contestants[1].key, "ramie/channel@shared_queue")
 
+    def test_a_case_may_ask_for_placements_that_ramie_has(self):
+        groups, _ = plan.make_plan(self.cases, plan.Choice(workloads=("affinity",), workers=(2,)), {"affinity": ["actor"]},
+                                   {}, ("work_stealing", "dedicated"))
+        self.assertEqual([c.key for c in groups[0].contestants], ["ramie/actor", "ramie/actor@dedicated"])
+
     def test_commands(self):
         group = self.groups(workloads=("skynet",), workers=(2,))[0]
         choice = plan.Choice(runs=3)

@@ -4,10 +4,10 @@ namespace ramie::lab {
 
 const std::vector<workload>& all_workloads() {
   static const std::vector<workload> all{
-      skynet_workload(), sum_workload(),      fib_workload(),    overhead_workload(),  yield_workload(),
-      spawn_workload(),  pingpong_workload(), stream_workload(), select_workload(),    mpmc_workload(),
-      mutex_workload(),  timers_workload(),   mixed_workload(),  actors_workload(),    idle_actors_workload(),
-      memory_workload(), ticker_workload(),   idle_workload(),   self_test_workload(),
+      skynet_workload(),      sum_workload(),      fib_workload(),    overhead_workload(), yield_workload(),
+      spawn_workload(),       pingpong_workload(), stream_workload(), select_workload(),   mpmc_workload(),
+      affinity_workload(),    mutex_workload(),    timers_workload(), mixed_workload(),    actors_workload(),
+      idle_actors_workload(), memory_workload(),   ticker_workload(), idle_workload(),     self_test_workload(),
   };
   return all;
 }

@@ -25,6 +25,7 @@ workload pingpong_workload();
 workload stream_workload();
 workload select_workload();
 workload mpmc_workload();
+workload affinity_workload();
 workload mutex_workload();
 workload timers_workload();
 workload overhead_workload();
