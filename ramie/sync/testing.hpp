@@ -68,7 +68,7 @@ void crowd(runtime& rt, int fibers, int threads, F f) {
   for (auto& h : handles) h.join();
 }
 
-/// Lets the others get as far as they can; on a single worker, that is until they wait.
+/// Lets the others get as far as they can; on a single worker without spares, that is until they wait.
 inline void let_others_run() {
   for (int i = 0; i < 20; ++i) this_fiber::yield();
 }
