@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compare import install, manifest, store
 from compare.cases import all_cases
-from compare.plan import MALLOCS, Choice, PlanError, command_of, fingerprint, make_plan, turns
+from compare.plan import MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, turns
 from compare.progress import Progress, readable_time
 from compare.sampling import take_sample
 from compare.verdict import summary_table
@@ -164,9 +164,7 @@ def prepare(options):
     choice = Choice(size=options.size, workloads=options.workload, peers=options.peers or (),
                     workers=tuple(int(w) for w in options.workers), styles=options.styles, mallocs=options.mallocs,
                     placements=options.placements, runs=options.runs)
-    for malloc in choice.mallocs:
-        if malloc not in MALLOCS:
-            raise PlanError(f"--mallocs {malloc}: there are {', '.join(MALLOCS)}")
+    check_mallocs(choice.mallocs)
     peers, missing_peers = chosen_peers(options.peers)
     known = ask_lab("list", "--json")
     abilities = {entry["workload"]: entry["styles"] for entry in known}

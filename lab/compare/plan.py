@@ -1,11 +1,15 @@
 """Who is measured on what: contestants of each case, and the command line of each."""
 
+import ctypes
 import hashlib
 import json
 import shlex
 from dataclasses import dataclass
 
 MALLOCS = {"glibc": "", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+
+
+PACKAGES = {"tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc2.0"}
 
 
 class PlanError(Exception):
@@ -52,6 +56,18 @@ class Choice:
     mallocs: tuple = ("glibc",)
     placements: tuple = ()
     runs: int = 1
+
+
+def check_mallocs(names, load=ctypes.CDLL):
+    """Throws PlanError for one that is not here: the loader would only complain, and the measurement be another's."""
+    for name in names:
+        if name not in MALLOCS:
+            raise PlanError(f"--mallocs {name}: there are {', '.join(MALLOCS)}")
+        try:
+            if MALLOCS[name]:
+                load(MALLOCS[name])
+        except OSError:
+            raise PlanError(f"--mallocs {name}: {MALLOCS[name]} is not here; Debian's package is {PACKAGES[name]}") from None
 
 
 def wanted(case, names):

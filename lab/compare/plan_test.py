@@ -87,6 +87,16 @@ class Plans(unittest.TestCase):
         _, environment = plan.command_of(group.contestants[0], group.case, 1, plan.Choice(), "ramie-lab", self.peers)
         self.assertIn("tcmalloc", environment["LD_PRELOAD"])
 
+    def test_a_malloc_that_is_not_here_is_refused(self):
+        def missing(name):
+            raise OSError(name)
+
+        plan.check_mallocs(("glibc",), missing)
+        with self.assertRaisesRegex(plan.PlanError, "libmimalloc2.0"):
+            plan.check_mallocs(("mimalloc",), missing)
+        with self.assertRaisesRegex(plan.PlanError, "there are glibc"):
+            plan.check_mallocs(("tea",))
+
     def test_fingerprints_tell_plans_apart(self):
         choice = plan.Choice()
         one, two = self.groups(workers=(1,)), self.groups(workers=(2,))

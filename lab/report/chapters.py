@@ -230,7 +230,7 @@ def chapter(m, experiment, cases):
     else:
         for by_workers in m.families(cases).values():
             out.append(case_section(m, by_workers))
-            if experiment.startswith("2"):
+            if experiment.startswith(("2", "3")):
                 out.append(against_workers(m, by_workers))
         if experiment.startswith("3"):
             out.append(mixed_parts(m, cases))

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Runs a program that knows nothing of workers on as many cores as --workers says, or on all if there are not so many.
+workers=1
+for word in "$@"; do
+  case $word in
+    --workers=*) workers=${word#--workers=} ;;
+  esac
+done
+cores=$(nproc)
+if [ "$workers" -lt "$cores" ]; then
+  exec taskset --cpu-list 0-$((workers - 1)) "$@"
+fi
+exec "$@"
