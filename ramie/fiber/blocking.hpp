@@ -5,10 +5,13 @@
 #include <ramie/sched/blocking_pool.hpp>
 #include <ramie/sched/wait.hpp>
 
+#include <atomic>
 #include <concepts>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -19,12 +22,15 @@ namespace detail {
 /// The calling fiber's runtime's pool; null on a plain thread.
 blocking_pool* this_blocking_pool() noexcept;
 
+/// The call is over: wakes the caller. The last touch of the call.
+void end_blocking(std::atomic<std::uint64_t>& waiter) noexcept;
+
 template <class F>
 struct blocking_call_of : blocking_call {
   F& f;
   std::optional<fork_result<F>> value{};
   std::exception_ptr failure{};
-  waiter_ref waiter{};
+  std::atomic<std::uint64_t> waiter{0};  // the caller's wait; blocking_ended once the call is over
 
   explicit blocking_call_of(F& function) noexcept : blocking_call{&call_it}, f{function} {}
 
@@ -35,33 +41,30 @@ struct blocking_call_of : blocking_call {
     } catch (...) {
       me.failure = std::current_exception();
     }
-    wake(waiter_ref{me.waiter});
+    end_blocking(me.waiter);
   }
 };
+
+/// Has the call made, and waits for its end. `waiter` is whom the call wakes. Throws `cancelled`, resource_error.
+void run_blocking(blocking_pool& pool, blocking_call& call, std::atomic<std::uint64_t>& waiter,
+                  const std::source_location& where);
 
 }  // namespace detail
 
 /// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows what left it. For
-/// calls that block in the kernel or compute for long without suspending. A blocking call cannot be cut short: a fiber
-/// that is asked to stop meanwhile throws `cancelled` at its next suspension, not here. Suspends. On a plain thread:
-/// just calls f. Throws resource_error if no helper thread can be had.
+/// calls that block in the kernel or compute for long without suspending. A call under way cannot be cut short: a fiber
+/// that is asked to stop meanwhile throws `cancelled` at its next suspension; one whose call still waits for a helper
+/// thread throws it here, and f is not called. Suspends. On a plain thread: just calls f. Throws resource_error if no
+/// helper thread can be had.
 template <class F>
   requires std::invocable<F&>
-std::invoke_result_t<F&> blocking(F&& f) {
+std::invoke_result_t<F&> blocking(F&& f, std::source_location where = std::source_location::current()) {
   using R = std::invoke_result_t<F&>;
   static_assert(!std::is_reference_v<R>, "ramie::blocking: the function must return a value");
   detail::blocking_pool* pool = detail::this_blocking_pool();
   if (pool == nullptr) return f();
   detail::blocking_call_of<std::remove_reference_t<F>> call{f};
-  detail::wait pause{detail::wait::kind::uninterruptible};
-  call.waiter = pause.ref();
-  try {
-    pool->submit(call);
-  } catch (...) {
-    pause.withdraw();
-    throw;
-  }
-  pause.suspend();
+  detail::run_blocking(*pool, call, call.waiter, where);
   if (call.failure) std::rethrow_exception(std::move(call.failure));
   if constexpr (!std::is_void_v<R>) return std::move(*call.value);
 }

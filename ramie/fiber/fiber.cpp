@@ -122,6 +122,49 @@ blocking_pool* this_blocking_pool() noexcept {
   return w == nullptr ? nullptr : &w->owner->blocking();
 }
 
+namespace {
+constexpr std::uint64_t blocking_ended = 1;
+}
+
+void end_blocking(std::atomic<std::uint64_t>& waiter) noexcept {
+  const std::uint64_t waiting = waiter.exchange(blocking_ended, std::memory_order_acq_rel);
+  if (waiting != 0) wake(waiter_ref::from_bits(waiting));
+}
+
+void run_blocking(blocking_pool& pool, blocking_call& call, std::atomic<std::uint64_t>& waiter,
+                  const std::source_location& where) {
+  const wait_site site{"blocking call", where};
+  bool may_be_cancelled = true;
+  bool submitted = false;
+  for (;;) {
+    wait pause{may_be_cancelled ? wait::kind::cancellable : wait::kind::uninterruptible, site};
+    std::uint64_t before = waiter.load(std::memory_order_relaxed);
+    if (before == blocking_ended ||
+        !waiter.compare_exchange_strong(before, pause.ref().bits(), std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+      pause.withdraw();
+      return;
+    }
+    if (!submitted) {
+      try {
+        pool.submit(call);
+      } catch (...) {
+        pause.withdraw();
+        throw;
+      }
+      submitted = true;
+    }
+    try {
+      if (pause.suspend() == wake_reason::event) return;
+    } catch (...) {
+      if (pool.withdraw(call)) throw;
+    }
+    // Begun already: then its end is waited for.
+    if (pool.withdraw(call)) throw_cancelled();
+    may_be_cancelled = false;
+  }
+}
+
 void submit_here(task* t) {
   worker* w = current_worker();
   if (w == nullptr) [[unlikely]]

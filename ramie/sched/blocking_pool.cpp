@@ -40,6 +40,23 @@ void blocking_pool::submit(blocking_call& call) {
   change_.notify_one();
 }
 
+bool blocking_pool::withdraw(blocking_call& call) noexcept {
+  const std::lock_guard guard{lock_};
+  blocking_call* before = nullptr;
+  blocking_call* at = first_;
+  for (; at != nullptr && at != &call; at = at->next) before = at;
+  if (at == nullptr) return false;
+  (before == nullptr ? first_ : before->next) = call.next;
+  if (last_ == &call) last_ = before;
+  --waiting_calls_;
+  return true;
+}
+
+std::size_t blocking_pool::threads_if_idle() noexcept {
+  const std::lock_guard guard{lock_};
+  return waiting_calls_ == 0 && idle_ == threads_ ? threads_ : busy;
+}
+
 void blocking_pool::thread_main() noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%.10s/blk", name_.c_str());

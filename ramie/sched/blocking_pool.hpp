@@ -27,6 +27,12 @@ class blocking_pool {
   /// Throws resource_error if there is no thread at all and none can be started; the call was then not taken. Any
   /// thread.
   void submit(blocking_call& call);
+  /// Takes back a call that no thread has begun. False: one has. Any thread.
+  bool withdraw(blocking_call& call) noexcept;
+
+  /// How many threads there are, or `busy` if a call waits or is under way. Any thread.
+  [[nodiscard]] std::size_t threads_if_idle() noexcept;
+  static constexpr std::size_t busy = ~std::size_t{0};
 
  private:
   void thread_main() noexcept;

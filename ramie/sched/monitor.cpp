@@ -37,15 +37,18 @@ void scheduler::monitor_main() noexcept {
   std::snprintf(name, sizeof name, "%.10s/mon", options_.name.c_str());
   ::pthread_setname_np(::pthread_self(), name);
   int quiet_ticks = 0;
+  std::int64_t nap_ns = 0;
   monitor_word_.store(1, std::memory_order_relaxed);
   const std::atomic<std::uint32_t> nobody_wakes_this{0};
   while (!ending_.load(std::memory_order_acquire)) {
     const bool busy = monitor_round(now_ns());
     quiet_ticks = busy ? 0 : quiet_ticks + 1;
+    if (busy) nap_ns = 0;
     if (quiet_ticks > quiet_ticks_most) {
       monitor_word_.store(0, std::memory_order_relaxed);
       heavy_fence();
-      if (!ending_.load(std::memory_order_acquire) && !monitor_round(now_ns())) futex_wait(monitor_word_, 0);
+      if (!ending_.load(std::memory_order_acquire) && !monitor_round(now_ns()))
+        futex_wait(monitor_word_, 0, nap_ns = before_long_sleep(nap_ns));
       monitor_word_.store(1, std::memory_order_relaxed);
       quiet_ticks = 0;
       continue;

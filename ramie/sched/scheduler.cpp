@@ -10,11 +10,12 @@
 // worked off depth first: with the oldest taken at every tick, sum's 20 million fibers needed 967 MB on one worker, so
 // 10 MB.
 //
-// When to wake a sleeper for published work: two or more items in a queue are a surplus, and somebody else can have
-// one. A single item is most often taken by its own worker within a microsecond (a ping-pong), and a wake-up costs
-// several. So it is left there ("deferred") and its waiting time is sampled; after a wait longer than a wake-up costs,
-// the next singles do wake somebody (`eager`). If the worker is stuck meanwhile, the monitor sees a queue that does not
-// move.
+// When to wake a sleeper for published work, and what a thief takes: two or more new tasks are a surplus, and so is a
+// fork job. Ready fibers and residents are another matter. They were woken by somebody on this worker, with whom they
+// share what they talk about; a wake-up costs microseconds, their message some nanoseconds. They stay as long as this
+// worker gets through them soon: less than `queued_us_most` of them, judged by how long its dispatches take (`slice`,
+// taken at ticks, and by samples of how long an item that was left here waits). If the worker is stuck meanwhile, a
+// thief sees that it dispatches nothing for `still_us`, or the monitor does, and then anything may be taken.
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/assert.hpp>
@@ -33,9 +34,8 @@ namespace ramie::detail {
 
 namespace {
 
-constexpr std::uint32_t eager_for = 32;               // singles, before the next is left alone for a trial
-constexpr std::uint32_t sample_every = 8;             // deferred singles
-constexpr int search_rounds = 24;                     // with growing pauses: about 30-50 us in all
+constexpr std::uint32_t sample_every = 8;  // ready items left to their worker
+constexpr int search_rounds_most = 1000;
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
 
 std::uint64_t cycles() noexcept {
@@ -48,16 +48,22 @@ std::uint64_t cycles() noexcept {
 #endif
 }
 
-/// About 20 us: what a wake-up costs the one who wakes and the one who is woken, with a margin.
-std::uint64_t long_wait_cycles() noexcept {
+/// Cycles in a number of microseconds; at 2.5 GHz, where the counter does not tell its frequency.
+std::uint64_t cycles_in_us(std::uint64_t us) noexcept {
 #if defined(__x86_64__)
-  return 50'000;
+  return us * 2500;
 #else
   std::uint64_t frequency;
   asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
-  return frequency / 50'000;
+  return frequency * us / 1'000'000;
 #endif
 }
+
+constexpr std::uint64_t long_wait_us = 20;  // a wake-up costs about that much, on both sides and with a margin
+constexpr std::uint64_t queued_us_most = 100;
+constexpr std::uint64_t still_us = 20;      // of its ready items
+constexpr std::uint64_t still_task_us = 5;  // of a single new task: nobody waits for its worker in particular
+constexpr std::uint64_t search_us = 40;     // long enough to see a worker stand still
 
 work to_work(ready_item item) noexcept {
   if (item.is_resident()) return {.start = item.as_resident()};
@@ -83,6 +89,7 @@ work scheduler::find_work(worker* w) noexcept {
     if (w->until_tick <= 1) {
       w->until_tick = tick_every;
       ++w->ticks;
+      measure_tick(w);
       if (work next = look_at_oldest(w)) return found(w, next);
     } else {
       --w->until_tick;
@@ -149,11 +156,9 @@ void scheduler::fire_timers(worker* w) noexcept {
 }
 
 work scheduler::search(worker* w) noexcept {
-  // A victim with a single item is left it, unless it has stood still for some rounds: then it will not come to it
-  // soon.
-  constexpr std::uint32_t still_rounds_least = 4;
   std::fill_n(w->looks.get(), worker_count(), worker::look{});
-  for (int round = 0; round < search_rounds; ++round) {
+  const std::uint64_t begun = cycles();
+  for (int round = 0; round < search_rounds_most && cycles() - begun < cycles_in_us(search_us); ++round) {
     if (work next = take_injected(w, false)) return next;
     const auto n = static_cast<std::uint32_t>(worker_count());
     const std::uint32_t start = w->random_below(n);
@@ -163,9 +168,9 @@ work scheduler::search(worker* w) noexcept {
       if (&victim == w) continue;
       worker::look& last = w->looks[number];
       const std::uint64_t dispatches = victim.dispatches.value();
-      last.still_rounds = last.dispatches == dispatches ? last.still_rounds + 1 : 0;
-      last.dispatches = dispatches;
-      if (work next = steal_from(w, victim, last.still_rounds >= still_rounds_least)) return next;
+      const std::uint64_t now = cycles();
+      if (last.dispatches != dispatches) last = {dispatches, now};
+      if (work next = steal_from(w, victim, now - last.since)) return next;
     }
     if (ending_.load(std::memory_order_relaxed)) return {};
     for (int pause = 0; pause < (round < 5 ? 1 << round : 32); ++pause) spin_pause();
@@ -173,8 +178,7 @@ work scheduler::search(worker* w) noexcept {
   return {};
 }
 
-work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
-  const std::size_t least = singles ? 1 : 2;
+work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept {
   if (victim.has_fork_jobs() && victim.thieves.try_lock()) {
     // T1 to T6 of fork_deque.hpp.
     w->steals_tried.add();
@@ -198,7 +202,7 @@ work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
       return next;
     }
   }
-  if (victim.spawned.size() >= least) {
+  if (victim.spawned.size() >= (still_cycles > cycles_in_us(still_task_us) ? 1u : 2u)) {
     w->steals_tried.add();
     std::array<task*, spawn_deque::steal_most> loot;
     const std::size_t n = victim.spawned.steal(loot.data());
@@ -216,7 +220,8 @@ work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
       return {.start = loot[0]};
     }
   }
-  if (victim.ready.size() >= least) {
+  if (const std::size_t queued = victim.ready.size();
+      still_cycles > cycles_in_us(still_us) ? queued != 0 : worth_moving(victim, queued)) {
     w->steals_tried.add();
     const std::size_t n = victim.ready.steal_half(w->loot.data());
     if (n > 0) {
@@ -231,27 +236,41 @@ work scheduler::steal_from(worker* w, worker& victim, bool singles) noexcept {
 // ---- sleeping and waking -------------------------------------------------------------------------------------------
 
 void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
-  if (queued >= 2) {
+  if (queued >= 2 || worth_moving(*w, queued)) {
     idle.wake_one();
     return;
   }
-  if (w->eager != 0) {
-    --w->eager;
-    idle.wake_one();
-    return;
-  }
-  if (w->deferred_at == 0 && ++w->unsampled >= sample_every) {
-    w->unsampled = 0;
-    w->deferred_at = cycles();
-  }
+  sample(w);
+}
+
+void scheduler::published_ready_slowly(worker* w, std::size_t queued) noexcept {
+  if (worth_moving(*w, queued)) idle.wake_one();
+  sample(w);  // all the same: the judgement must not outlive its reason
+}
+
+void scheduler::sample(worker* w) noexcept {
+  if (++w->unsampled < sample_every) return;
+  w->unsampled = 0;
+  const std::uint64_t now = cycles();
+  if (w->deferred_at == 0) w->deferred_at = now;
+  else w->slice.store(now - w->deferred_at, std::memory_order_relaxed);  // no dispatch since: it takes at least so long
+}
+
+bool scheduler::worth_moving(const worker& w, std::size_t queued) noexcept {
+  const std::uint64_t slice = w.slice.load(std::memory_order_relaxed);
+  return queued >= 2 ? queued * slice > cycles_in_us(queued_us_most)
+                     : queued == 1 && slice > cycles_in_us(long_wait_us);
 }
 
 void scheduler::judge_deferral(worker* w) noexcept {
-  if (cycles() - w->deferred_at > long_wait_cycles()) {
-    w->eager = eager_for;
-    w->unsampled = sample_every;  // and the first after those is sampled
-  }
+  w->slice.store(cycles() - w->deferred_at, std::memory_order_relaxed);
   w->deferred_at = 0;
+}
+
+void scheduler::measure_tick(worker* w) noexcept {
+  const std::uint64_t now = cycles();
+  if (w->tick_at != 0) w->slice.store((now - w->tick_at) / tick_every, std::memory_order_relaxed);
+  w->tick_at = now;
 }
 
 bool scheduler::work_in_sight(worker* w) noexcept {
@@ -259,13 +278,15 @@ bool scheduler::work_in_sight(worker* w) noexcept {
   const std::size_t n = worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     worker& other = at(i);
-    if (&other != w && (other.ready.size() >= 2 || other.spawned.size() >= 2 || other.has_fork_jobs())) return true;
+    if (&other != w && (worth_moving(other, other.ready.size()) || other.spawned.size() >= 2 || other.has_fork_jobs()))
+      return true;
   }
   return false;
 }
 
 void scheduler::sleep(worker* w) noexcept {
   w->parks.add();
+  w->tick_at = 0;
   if (w->spare && retire_spare(w)) return;
   idle.enter(*w);
   if (asymmetric_fences) {
@@ -298,7 +319,10 @@ void scheduler::sleep(worker* w) noexcept {
       trimmed = true;
       w->stacks.flush();
       w->blocks.flush();
-      if (idle.sleeping() == regular_workers() + spares_active_.load(std::memory_order_relaxed)) trim(stack_class_);
+      if (idle.sleeping() == regular_workers() + spares_active_.load(std::memory_order_relaxed)) {
+        trim(stack_class_);
+        trim_task_memory();
+      }
     }
   }
   w->wake_token.store(0, std::memory_order_relaxed);
@@ -448,6 +472,7 @@ void scheduler::end_threads() noexcept {
   while (outsiders_.load(std::memory_order_acquire) != 0) spin_pause();
   for (std::size_t i = 0; i < worker_count(); ++i) delete &at(i);
   count_.store(0, std::memory_order_release);
+  trim_task_memory();
 }
 
 scheduler::~scheduler() { stop(); }

@@ -68,6 +68,13 @@ class scheduler {
       published_slowly(w, queued);
   }
 
+  /// The same for the ready queue, whose items talk to each other more often than not.
+  RAMIE_ALWAYS_INLINE void published_ready(worker* w, std::size_t queued) noexcept {
+    light_fence();
+    if (idle.hint()) [[unlikely]]
+      published_ready_slowly(w, queued);
+  }
+
   /// Before dispatching from an own queue: learns what leaving a single item to this worker cost.
   RAMIE_ALWAYS_INLINE void dispatching(worker* w) noexcept {
     if (w->deferred_at != 0) [[unlikely]]
@@ -98,11 +105,16 @@ class scheduler {
  private:
   [[noreturn]] RAMIE_COLD void refuse_spawn() const;
   RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;
+  RAMIE_NOINLINE void published_ready_slowly(worker* w, std::size_t queued) noexcept;
   RAMIE_COLD void judge_deferral(worker* w) noexcept;
+  /// Would a sleeper be worth waking, or a thief its way, for the `queued` ready items of `w`?
+  [[nodiscard]] static bool worth_moving(const worker& w, std::size_t queued) noexcept;
+  static void measure_tick(worker* w) noexcept;
+  static void sample(worker* w) noexcept;
   work look_at_oldest(worker* w) noexcept;
   work take_injected(worker* w, bool tasks_first) noexcept;
   work search(worker* w) noexcept;
-  work steal_from(worker* w, worker& victim, bool singles) noexcept;
+  work steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept;
   work found(worker* w, work what) noexcept;
   void sleep(worker* w) noexcept;
   bool work_in_sight(worker* w) noexcept;
@@ -119,8 +131,13 @@ class scheduler {
   void monitor_main() noexcept;
   bool monitor_round(std::int64_t now) noexcept;
   void call_spare() noexcept;
+  std::int64_t before_long_sleep(std::int64_t asleep_ns) noexcept;
   void rescue(worker& w) noexcept;
   void rouse_monitor() noexcept;
+
+  // Deadlocks (deadlock.cpp).
+  bool nothing_can_wake_a_fiber() noexcept;
+  [[noreturn]] void report_deadlock() noexcept;
 
   runtime_options options_;
   std::uint32_t regular_;

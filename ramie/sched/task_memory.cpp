@@ -1,23 +1,75 @@
 #include <ramie/sched/task_memory.hpp>
 
+#include <ramie/sched/spin_lock.hpp>
 #include <ramie/sched/task.hpp>
 #include <ramie/sched/worker.hpp>
 
+#include <mutex>
 #include <new>
 
 namespace ramie::detail {
 
-void task_cache::spill(free_list& l, std::size_t keep) noexcept {
-  while (l.count > keep) {
-    block* b = l.first;
-    l.first = b->next;
-    --l.count;
-    ::operator delete(b);
+namespace {
+
+/// Magazines of one size, of any count of blocks.
+struct depot {
+  alignas(64) spin_lock lock;
+  task_cache::block* first = nullptr;
+
+  void push(task_cache::block* magazine, std::size_t count) noexcept {
+    magazine->count = count;
+    std::lock_guard guard{lock};
+    magazine->next_magazine = first;
+    first = magazine;
   }
+  task_cache::block* pop() noexcept {
+    std::lock_guard guard{lock};
+    task_cache::block* magazine = first;
+    if (magazine != nullptr) first = magazine->next_magazine;
+    return magazine;
+  }
+};
+
+constinit std::array<depot, task_cache::block_sizes.size()> depots;  // outlives every thread
+
+}  // namespace
+
+void* task_cache::take_slowly(std::size_t list) noexcept {
+  pair& p = lists_[list];
+  if (p.reserve.count != 0) {
+    std::swap(p.used, p.reserve);
+  } else {
+    block* stored = depots[list].pop();
+    if (stored == nullptr) return nullptr;
+    p.used = {stored, stored->count};
+  }
+  block* b = p.used.first;
+  p.used.first = b->next;
+  --p.used.count;
+  return b;
+}
+
+void task_cache::put_by(std::size_t list) noexcept {
+  pair& p = lists_[list];
+  if (p.reserve.count != 0) depots[list].push(p.reserve.first, p.reserve.count);
+  p.reserve = std::exchange(p.used, {});
 }
 
 void task_cache::flush() noexcept {
-  for (free_list& l : lists_) spill(l, 0);
+  for (std::size_t list = 0; list < lists_.size(); ++list) {
+    pair& p = lists_[list];
+    if (p.used.count != 0) depots[list].push(p.used.first, p.used.count);
+    if (p.reserve.count != 0) depots[list].push(p.reserve.first, p.reserve.count);
+    p = {};
+  }
+}
+
+void trim_task_memory() noexcept {
+  for (depot& d : depots) {
+    while (task_cache::block* b = d.pop()) {
+      while (b != nullptr) ::operator delete(static_cast<void*>(std::exchange(b, b->next)));
+    }
+  }
 }
 
 void* allocate_task(std::uint8_t list) {

@@ -7,6 +7,7 @@
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/sched/worker.hpp>
+#include <ramie/stack/pool.hpp>
 
 #include <sched.h>
 #include <time.h>
@@ -31,6 +32,8 @@ void go_on(stack* s, std::uint32_t state_before) noexcept {
   else if (state_before == parked) make_ready(s);
   // A fiber that was armed finds out at its own switch (W3).
 }
+
+std::atomic<std::size_t> threads_in_wait{0};
 
 /// For those who meet `held`. The holder may have been preempted.
 void pause_a_little(int& round) noexcept {
@@ -168,6 +171,27 @@ bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const 
   return true;
 }
 
+void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void* context) noexcept {
+  struct visitor {
+    void (*visit)(void*, const task&, const wait_site&);
+    void* context;
+  } with{visit, context};
+  for_each_stack(
+      [](void* opaque, stack& s) {
+        const auto& to = *static_cast<const visitor*>(opaque);
+        std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+        if ((word & state_mask) != parked ||
+            !s.wait_word.compare_exchange_strong(word, (word & ~state_mask) | held, std::memory_order_acq_rel))
+          return;
+        if (const void* occupant = s.occupant.load(std::memory_order_acquire); occupant != nullptr)
+          to.visit(to.context, *static_cast<const task*>(occupant), *s.site);
+        s.wait_word.store(word, std::memory_order_release);
+      },
+      &with);
+}
+
+std::size_t waiting_threads() noexcept { return threads_in_wait.load(std::memory_order_acquire); }
+
 wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_throw_{false}, limit_ns_{region::never} {
   worker* w = current_worker();
   if (w == nullptr || w->running == nullptr) [[unlikely]] {
@@ -268,7 +292,9 @@ wake_reason wait::suspend_thread_until(std::int64_t deadline_ns) noexcept {
     } else if (state != armed) {
       return reason();
     } else if (deadline_ns == region::never) {
+      threads_in_wait.fetch_add(1, std::memory_order_acq_rel);
       futex_wait(self_->wait_word, word);
+      threads_in_wait.fetch_sub(1, std::memory_order_acq_rel);
     } else {
       const std::int64_t now = now_ns();  // compared, not subtracted first: a deadline may be the clock's first moment
       if (deadline_ns <= now) wake(ref_, wake_reason::timeout);

@@ -116,6 +116,13 @@ bool wake_cancelled(stack& s, const void* occupant) noexcept;
 bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant),
                         const void* context) noexcept;
 
+/// Calls `visit` for every fiber that is parked, which stays parked meanwhile. Any thread; does not suspend, nor may
+/// `visit`.
+void for_each_waiting(void (*visit)(void* context, const task& waiting, const wait_site& site), void* context) noexcept;
+
+/// Plain threads that wait, here and now, without a deadline.
+[[nodiscard]] std::size_t waiting_threads() noexcept;
+
 /// One suspension of the calling fiber or plain thread. Lives on its stack.
 class wait {
  public:

@@ -59,7 +59,7 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
   auto* s = reinterpret_cast<stack*>(word & ~action_mask);
   switch (static_cast<after_switch>(word & action_mask)) {
     case after_switch::nothing: break;
-    case after_switch::make_ready: w->owner->published(w, w->ready.push(s)); break;
+    case after_switch::make_ready: w->owner->published_ready(w, w->ready.push(s)); break;
     case after_switch::release:
       sanitizer_finish(s->top);
       if (s->owner == &w->stacks.of()) [[likely]]
@@ -342,7 +342,7 @@ void make_ready(stack* s) noexcept {
       static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed)->owner;
   if (w != nullptr && w->owner == home && !home->options().migrate_always) [[likely]] {
     w->wakes.add();
-    home->published(w, w->ready.push(s));
+    home->published_ready(w, w->ready.push(s));
   } else {
     home->inject(s);
   }
@@ -352,7 +352,7 @@ void make_resident_ready(scheduler& s, task& t) noexcept {
   worker* w = current_worker();
   if (w != nullptr && w->owner == &s) [[likely]] {
     w->wakes.add();
-    s.published(w, w->ready.push(&t));
+    s.published_ready(w, w->ready.push(&t));
   } else {
     s.inject_resident(&t);
   }

@@ -40,9 +40,10 @@ struct alignas(128) worker : fork_deque {
   std::uint32_t until_tick = 1;  // dispatches left until the oldest of everything is looked at
   std::uint32_t ticks = 0;
   std::uint32_t spawn_turns = 0;  // so many spawned tasks go before ready fibers: somebody yielded to them
-  std::uint32_t eager = 0;        // see scheduler::published: wake helpers for single items, that many times
   std::uint32_t unsampled = 0;
-  std::uint64_t deferred_at = 0;          // cycle count when a single item was left to this worker alone, or 0
+  std::uint64_t deferred_at = 0;          // cycle count when a ready item was left to this worker alone, or 0
+  std::uint64_t tick_at = 0;              // cycle count of the last tick, or 0
+  std::atomic<std::uint64_t> slice{0};    // cycles that a dispatch takes, roughly
   std::atomic<bool> draining{false};      // the runtime shuts down: cancellable waits end at once
   bool searching = false;                 // counted in idle_set
   bool spare = false;                     // stands in for stalled workers
@@ -71,7 +72,7 @@ struct alignas(128) worker : fork_deque {
       loot{};  // what was stolen at once; here to keep the loop's stack small
   struct look {
     std::uint64_t dispatches = ~std::uint64_t{0};
-    std::uint32_t still_rounds = 0;
+    std::uint64_t since = 0;  // cycle count when that was first seen
   };
   std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
   std::uint32_t number = 0;

@@ -1,0 +1,143 @@
+// Programs that wait for themselves are told so; programs that only look like it are left alone.
+#include <ramie/base/testing.hpp>
+#include <ramie/ramie.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+namespace ramie {
+namespace {
+
+using namespace std::chrono_literals;
+
+// ThreadSanitizer keeps a thread of its own, which might be anything.
+#if RAMIE_TSAN
+#define SKIP_WITH_FOREIGN_THREADS() GTEST_SKIP() << "the sanitizer's own thread keeps deadlocks from being reported"
+#else
+#define SKIP_WITH_FOREIGN_THREADS() static_cast<void>(0)
+#endif
+
+class deadlocks : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style()); }
+  runtime_options options() const {
+    runtime_options o;
+    o.workers = GetParam();
+    o.name = "stuck";
+    return o;
+  }
+};
+
+TEST_P(deadlocks, name_the_fibers_what_they_wait_for_and_where) {
+  SKIP_WITH_FOREIGN_THREADS();
+  EXPECT_EXIT(run(options(),
+                  [] {
+                    channel<int> never;
+                    auto other = spawn(fiber_options{.name = "other"}, [&] { never.send(1), never.send(2); });
+                    never.recv();
+                    other.join();
+                  }),
+              ::testing::ExitedWithCode(2),
+              "deadlock: every fiber of runtime \"stuck\" waits(.|\n)*"
+              "fiber \"(main|other)\"[^\n]*(join|channel send), at [^\n]*deadlock.test.cpp:[0-9]+(.|\n)*"
+              "fiber \"(main|other)\"[^\n]*(join|channel send), at [^\n]*deadlock.test.cpp:[0-9]+");
+}
+
+TEST_P(deadlocks, are_found_in_a_select_and_in_a_runtime_of_the_users) {
+  SKIP_WITH_FOREIGN_THREADS();
+  EXPECT_EXIT(
+      {
+        runtime rt{options()};
+        rt.run([] {
+          channel<int> a, b;
+          select(on_recv(a, [](std::optional<int>) {}), on_send(b, 1, [](channel_status) {}));
+        });
+      },
+      ::testing::ExitedWithCode(2), "fiber \"main\"[^\n]*: select");
+}
+
+TEST_P(deadlocks, are_found_after_work) {
+  SKIP_WITH_FOREIGN_THREADS();
+  EXPECT_EXIT(run(options(),
+                  [] {
+                    for (int i = 0; i < 100; ++i) spawn([] { this_fiber::yield(); }).join();
+                    this_fiber::sleep_for(1ms);
+                    blocking([] { std::this_thread::sleep_for(1ms); });
+                    channel<int>{}.recv();
+                  }),
+              ::testing::ExitedWithCode(2), "channel receive");
+}
+
+TEST_P(deadlocks, are_none_while_a_timer_runs) {
+  EXPECT_EXIT(
+      {
+        run(options(), [] {
+          channel<int> a;
+          auto sleeper = spawn([&] {
+            this_fiber::sleep_for(200ms);
+            a.send(1);
+          });
+          a.recv();
+          sleeper.join();
+        });
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_P(deadlocks, are_none_while_a_blocking_call_is_under_way) {
+  EXPECT_EXIT(
+      {
+        run(options(), [] { blocking([] { std::this_thread::sleep_for(200ms); }); });
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_P(deadlocks, are_none_while_another_thread_could_help) {
+  EXPECT_EXIT(
+      {
+        channel<int> a;
+        std::thread helper{[&] {
+          std::this_thread::sleep_for(200ms);
+          a.send(1);
+        }};
+        run(options(), [&] { a.recv(); });
+        helper.join();
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST_P(deadlocks, are_not_reported_if_that_is_not_wanted) {
+  EXPECT_EXIT(
+      {
+        runtime_options o = options();
+        o.report_deadlocks = false;
+        ::alarm(1);
+        run(o, [] { channel<int>{}.recv(); });
+      },
+      ::testing::KilledBySignal(SIGALRM), "");
+}
+
+TEST_P(deadlocks, are_none_in_an_idle_runtime) {
+  EXPECT_EXIT(
+      {
+        runtime rt{options()};
+        rt.run([] {});
+        std::this_thread::sleep_for(200ms);
+        std::exit(rt.run([] { return 0; }));
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(workers, deadlocks, ::testing::Values(1, 2, 8), ::testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace ramie
