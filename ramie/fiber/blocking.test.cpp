@@ -1,4 +1,5 @@
 #include <ramie/fiber/blocking.hpp>
+#include <ramie/fiber/cancellation.hpp>
 
 #include <ramie/fiber/testing.hpp>
 
@@ -159,7 +160,8 @@ TEST_P(blocking_calls, are_not_cut_short) {
         return 5;
       });
       EXPECT_TRUE(this_fiber::stop_requested());
-      EXPECT_EQ(blocking([] { return 6; }), 6) << "may be begun even then";
+      EXPECT_THROW(blocking([] { return 6; }), cancelled) << "another one is not begun";
+      EXPECT_EQ(shield([] { return blocking([] { return 7; }); }), 7);
       EXPECT_THROW(this_fiber::sleep_for(1h), cancelled);
       return result;
     });
@@ -168,6 +170,35 @@ TEST_P(blocking_calls, are_not_cut_short) {
     EXPECT_EQ(handle.join_for(1ms), std::nullopt);
     go.set();
     EXPECT_EQ(handle.join(), 5);
+  });
+}
+
+TEST_P(blocking_calls, that_wait_for_a_thread_are_cancelled) {
+  runtime_options o = options();
+  o.blocking_threads = 1;
+  runtime rt{o};
+  rt.run([] {
+    event inside, go;
+    auto first = spawn([&] {
+      blocking([&] {
+        inside.set();
+        go.wait();
+      });
+    });
+    inside.wait();
+    std::atomic<bool> called{false};
+    event soon;
+    auto second = spawn([&] {
+      soon.set();
+      blocking([&] { called = true; });
+    });
+    soon.wait();
+    this_fiber::yield();
+    second.request_stop();
+    EXPECT_THROW(second.join(), cancelled);
+    EXPECT_FALSE(called.load());
+    go.set();
+    first.join();
   });
 }
 

@@ -146,6 +146,7 @@ void run_blocking(blocking_pool& pool, blocking_call& call, std::atomic<std::uin
       return;
     }
     if (!submitted) {
+      if (is_over(pause.ref())) throw_cancelled();  // was asked to stop before
       try {
         pool.submit(call);
       } catch (...) {

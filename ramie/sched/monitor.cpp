@@ -2,7 +2,8 @@
 // does, whether
 //  M1 work lies in a queue that does not move while others sleep: it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
-//  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation) with work in its queues, while others are busy: it moves that
+//  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation; not one that merely waits
+//     for a processor) with work in its queues, while others are busy: it moves that
 //     to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
 // After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
@@ -12,7 +13,11 @@
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/scheduler.hpp>
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -24,6 +29,30 @@ namespace {
 constexpr std::int64_t busy_tick_ns = 1'000'000;
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr int quiet_ticks_most = 5;
+
+/// What the worker's thread has had of the processors.
+std::int64_t cpu_time_ns(worker& w) noexcept {
+  clockid_t clock;
+  timespec used{};
+  if (::pthread_getcpuclockid(w.thread.native_handle(), &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+}
+
+/// Is the thread that dispatched nothing for `still_ns` neither blocked nor computing, but waiting for a processor? Then
+/// the machine is overloaded, and one more thread would make that worse.
+bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t still_ns) noexcept {
+  if (2 * used_ns >= still_ns) return false;
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", w.thread_id.load(std::memory_order_relaxed));
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[128];
+  const ssize_t n = ::read(file, text, sizeof text);
+  ::close(file);
+  // "id (name) S ...": the name may hold anything, but is short.
+  const char* end = n <= 0 ? nullptr : static_cast<const char*>(::memrchr(text, ')', static_cast<std::size_t>(n)));
+  return end != nullptr && end + 2 < text + n && end[2] == 'R';
+}
 }  // namespace
 
 void scheduler::rouse_monitor() noexcept {
@@ -68,6 +97,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   const std::size_t n = worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     worker& w = at(i);
+    watches_[i].stalled = false;
     if (!w.on_duty.load(std::memory_order_acquire)) continue;
     if (w.idle.load(std::memory_order_acquire)) {
       somebody_sleeps = true;
@@ -77,9 +107,10 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     ++on_duty;
     watch& seen = watches_[i];
     const std::uint64_t dispatches = w.dispatches.value();
-    if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now};
+    if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now, cpu_time_ns(w), false};
     const std::int64_t still_ns = now - seen.since_ns;
-    if (still_ns >= stall_ns) ++stalled;
+    seen.stalled = still_ns >= stall_ns && !is_starved(w, cpu_time_ns(w) - seen.cpu_ns, still_ns);
+    if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
     const bool queued = w.ready.size() + w.spawned.size() != 0;
     work_waits |= queued;
@@ -88,9 +119,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   }
   if (stalled != 0 && stalled != on_duty)
     for (std::size_t i = 0; i < n; ++i)
-      if (watches_[i].since_ns != 0 && now - watches_[i].since_ns >= stall_ns &&
-          at(i).on_duty.load(std::memory_order_acquire) && !at(i).idle.load(std::memory_order_acquire))
-        rescue(at(i));
+      if (watches_[i].stalled) rescue(at(i));
   if (somebody_sleeps) {
     if (stuck_queue) idle.wake_one();
   } else if (busy && stalled == on_duty && work_waits &&

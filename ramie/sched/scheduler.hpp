@@ -158,6 +158,8 @@ class scheduler {
   struct watch {
     std::uint64_t dispatches = 0;
     std::int64_t since_ns = 0;
+    std::int64_t cpu_ns = 0;  // of the worker's thread, then
+    bool stalled = false;
   };
   std::vector<watch> watches_;
   std::atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks

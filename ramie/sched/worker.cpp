@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
@@ -376,6 +377,7 @@ void worker::thread_main() noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%.10s/%u", owner->options().name.c_str(), number);
   ::pthread_setname_np(::pthread_self(), name);
+  thread_id.store(::gettid(), std::memory_order_relaxed);
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);  // ns: sleepers wake on time
   set_occupant_namer(&name_occupant);
   std::optional<alternate_signal_stack> signals;

@@ -78,6 +78,7 @@ struct alignas(128) worker : fork_deque {
   std::uint32_t number = 0;
   std::uint64_t random = 0;
   std::thread thread;
+  std::atomic<int> thread_id{0};  // the kernel's; 0: not known yet
 
   worker(scheduler& s, std::uint32_t n, stack_class& c);
 
