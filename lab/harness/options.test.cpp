@@ -65,9 +65,9 @@ TEST(requests_for, measures_plain_code_once_on_its_one_thread) {
 
 TEST(requests_for, says_what_styles_there_are) {
   EXPECT_EQ(complaint_about([](auto& typed) { typed.styles = "plain,tea"s; }),
-            "--style tea: skynet has plain, fork_join, scope, spawn, all");
+            "--style tea: skynet has plain, fork_join, scope, spawn, channel, buffered, actor, all");
   EXPECT_EQ(complaint_about([](auto& typed) { typed.styles = ""s; }),
-            "--style '': skynet has plain, fork_join, scope, spawn, all");
+            "--style '': skynet has plain, fork_join, scope, spawn, channel, buffered, actor, all");
 }
 
 TEST(requests_for, refuses_numbers_out_of_range) {

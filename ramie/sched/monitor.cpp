@@ -29,6 +29,7 @@ namespace {
 constexpr std::int64_t busy_tick_ns = 1'000'000;
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr int quiet_ticks_most = 5;
+constexpr std::int64_t starved_most = 10;  // times stall_after
 
 /// What the worker's thread has had of the processors.
 std::int64_t cpu_time_ns(worker& w) noexcept {
@@ -38,10 +39,11 @@ std::int64_t cpu_time_ns(worker& w) noexcept {
   return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
-/// Is the thread that dispatched nothing for `still_ns` neither blocked nor computing, but waiting for a processor? Then
-/// the machine is overloaded, and one more thread would make that worse.
-bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t still_ns) noexcept {
-  if (2 * used_ns >= still_ns) return false;
+/// Is the thread that dispatched nothing for `still_ns` neither blocked nor has it computed for so long, but it waits
+/// for a processor? Then the machine is overloaded, and one more thread would make that worse. Not for ever: what waits
+/// behind a computation that gets little of a processor must run as well.
+bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t still_ns, std::int64_t stall_ns) noexcept {
+  if (used_ns >= stall_ns || still_ns >= starved_most * stall_ns) return false;
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", w.thread_id.load(std::memory_order_relaxed));
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -109,7 +111,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const std::uint64_t dispatches = w.dispatches.value();
     if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now, cpu_time_ns(w), false};
     const std::int64_t still_ns = now - seen.since_ns;
-    seen.stalled = still_ns >= stall_ns && !is_starved(w, cpu_time_ns(w) - seen.cpu_ns, still_ns);
+    seen.stalled = still_ns >= stall_ns && !is_starved(w, cpu_time_ns(w) - seen.cpu_ns, still_ns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
     const bool queued = w.ready.size() + w.spawned.size() != 0;
