@@ -1,0 +1,78 @@
+// The classic actor programs that the Savina suite collects (S. Imam, V. Sarkar, AGERE 2014), written anew for ramie's
+// actors. Each checks its own result and counts its messages.
+#pragma once
+
+#include <lab/harness/session.hpp>
+#include <lab/harness/workload.hpp>
+
+#include <ramie/ramie.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ramie::lab {
+
+struct savina_outcome {
+  std::int64_t units;
+  bool ok;
+};
+
+/// Times f() on the runtime; f returns a savina_outcome.
+template <class F>
+run_result run_savina(session& s, F f) {
+  savina_outcome outcome{0, false};
+  const double seconds = s.time([&] { outcome = f(); });
+  return {.seconds = seconds, .units = outcome.units, .ok = outcome.ok};
+}
+
+/// A workload of one style, `actor`.
+inline workload savina_workload(std::string name, std::string summary, std::vector<parameter> parameters,
+                                run_result (*run)(session&)) {
+  return {.name = std::move(name),
+          .summary = std::move(summary),
+          .unit = "message",
+          .parameters = std::move(parameters),
+          .styles = {{"actor", "class actors", true, run}},
+          .yardstick = ""};
+}
+
+/// xorshift64: the same numbers in every run.
+class small_random {
+ public:
+  explicit small_random(std::uint64_t seed) noexcept : state_{seed * 0x9e3779b97f4a7c15u + 1} {}
+  std::uint64_t next() noexcept {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return state_;
+  }
+  std::int64_t below(std::int64_t bound) noexcept {
+    return static_cast<std::int64_t>((next() >> 1) % static_cast<std::uint64_t>(bound));
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// All of them.
+std::vector<workload> savina_workloads();
+
+workload savina_thread_ring();
+workload savina_counting();
+workload savina_fork_join_throughput();
+workload savina_fork_join_create();
+workload savina_big();
+workload savina_chameneos();
+workload savina_bank_transaction();
+workload savina_concurrent_dictionary();
+workload savina_dining_philosophers();
+workload savina_sleeping_barber();
+workload savina_cigarette_smokers();
+workload savina_logistic_map();
+workload savina_sieve();
+workload savina_cobwebbed_tree();
+workload savina_n_queens();
+
+}  // namespace ramie::lab
