@@ -181,6 +181,29 @@ peer::outcome pingpong_once(caf::actor_system& system, int64_t messages) {
   return {seconds, 2 * rounds, last == rounds};
 }
 
+struct counter_state {
+  int64_t count = 0;
+};
+
+caf::behavior counter(caf::stateful_actor<counter_state>* self) {
+  return {[=](int64_t n) { self->state.count += n; }, [=](done_atom) { self->quit(); }};
+}
+
+peer::outcome idle_once(caf::actor_system& system, int64_t count) {
+  std::vector<caf::actor> actors(static_cast<std::size_t>(count));
+  const int64_t before = peer::status_bytes("VmRSS:");
+  const double seconds = peer::seconds_of([&] {
+    for (caf::actor& a : actors) a = system.spawn(counter);
+  });
+  const int64_t grown = peer::status_bytes("VmRSS:") - before;
+  const bool all_live = system.registry().running() >= static_cast<std::size_t>(count);
+  for (const caf::actor& a : actors) caf::anon_send(a, done_atom::value);
+  return {seconds,
+          count,
+          all_live,
+          {{"resident_bytes_per_actor", static_cast<double>(grown) / static_cast<double>(count)}}};
+}
+
 template <class Once>
 void with_system(const peer::options& o, const measure& m, Once once) {
   caf::actor_system_config config;
@@ -208,6 +231,10 @@ void pingpong(const peer::options& o, const measure& m) {
   with_system(o, m, [&](caf::actor_system& system) { return pingpong_once(system, o.number("messages", 2'000'000)); });
 }
 
+void idle(const peer::options& o, const measure& m) {
+  with_system(o, m, [&](caf::actor_system& system) { return idle_once(system, o.number("count", 1'000'000)); });
+}
+
 }  // namespace
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(mixed_sizes)
@@ -218,6 +245,7 @@ int main(int argc, char** argv) {
     entries.push_back({"mixed", policy, "message", mixed});
     entries.push_back({"skynet", policy, "fiber", skynet});
     entries.push_back({"pingpong", policy, "message", pingpong});
+    entries.push_back({"idle_actors", policy, "actor", idle});
   }
   return peer::run("caf", "0.17", entries, argc, argv);
 }

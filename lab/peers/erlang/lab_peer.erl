@@ -14,6 +14,7 @@ workload("spawn", "batch_join") -> {fun lab_small:spawn_batches/1, "fiber"};
 workload("timers", "cancel") -> {fun lab_small:timers_cancel/1, "timer"};
 workload("timers", "fire") -> {fun lab_small:timers_fire/1, "timer"};
 workload("memory", "message") -> {fun lab_small:memory/1, "fiber"};
+workload("idle_actors", "message") -> {fun lab_small:idle_actors/1, "actor"};
 workload("ticker", "message") -> {fun lab_small:ticker/1, "tick"};
 workload(Name, Style) -> fail(["there is no workload ", Name, " in style ", Style]).
 

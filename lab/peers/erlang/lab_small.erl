@@ -1,5 +1,5 @@
 -module(lab_small).
--export([yield/1, spawn_join/1, spawn_batches/1, timers_cancel/1, timers_fire/1, memory/1, ticker/1]).
+-export([yield/1, spawn_join/1, spawn_batches/1, timers_cancel/1, timers_fire/1, memory/1, idle_actors/1, ticker/1]).
 
 yield(Options) ->
     Processes = lab_peer:number("fibers", Options, 2),
@@ -78,6 +78,11 @@ memory(Options) ->
     {Ending, Sum} = lab_peer:elapsed(fun() -> [Pid ! go || Pid <- Parked], add_up(Count, 0) end),
     {Seconds, Count, Sum =:= Count,
      #{resident_bytes_per_fiber => Grown / Count, wake_and_end_ns_per_fiber => Ending * 1.0e9 / Count}}.
+
+%% The same processes as actors: an integer is their state.
+idle_actors(Options) ->
+    {Seconds, Count, Ok, #{resident_bytes_per_fiber := Bytes}} = memory(Options),
+    {Seconds, Count, Ok, #{resident_bytes_per_actor => Bytes}}.
 
 resident_bytes() ->
     {ok, Text} = file:read_file("/proc/self/status"),

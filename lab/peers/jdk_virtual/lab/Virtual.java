@@ -215,8 +215,7 @@ public final class Virtual {
   }
 
   private static Frame.Outcome memory(long count) throws Exception {
-    System.gc();
-    long before = Frame.statusBytes("VmRSS:");
+    long before = Frame.liveBytes();
     CountDownLatch parked = new CountDownLatch((int) count);
     CountDownLatch ended = new CountDownLatch((int) count);
     CountDownLatch gate = new CountDownLatch(1);
@@ -230,8 +229,7 @@ public final class Virtual {
       }
       parked.await();
     });
-    System.gc();
-    long grown = Frame.statusBytes("VmRSS:") - before;
+    long grown = Frame.liveBytes() - before;
     double ending = seconds(() -> {
       gate.countDown();
       ended.await();

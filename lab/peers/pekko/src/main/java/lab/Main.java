@@ -57,6 +57,23 @@ public final class Main {
     return new Frame.Outcome(seconds, messages / 2 * 2, last.get() == messages / 2);
   }
 
+  /** Actors with a number as their state, all children of one. */
+  private Frame.Outcome idle(long count) throws Exception {
+    long before = Frame.liveBytes();
+    CompletableFuture<ActorRef<Void>> made = new CompletableFuture<>();
+    double seconds = seconds(made, result -> Behaviors.<Void>setup(context -> {
+      for (long i = 0; i < count; ++i) context.spawnAnonymous(counter(0));
+      result.complete(context.getSelf());
+      return Behaviors.empty();
+    }));
+    double grown = Frame.liveBytes() - before;
+    return new Frame.Outcome(seconds, count, made.isDone(), java.util.Map.of("resident_bytes_per_actor", grown / count));
+  }
+
+  private static Behavior<Long> counter(long sum) {
+    return Behaviors.receiveMessage(n -> counter(sum + n));
+  }
+
   private Frame.Outcome mixed(Mixed.Sizes sizes) throws Exception {
     CompletableFuture<Mixed.Found> found = new CompletableFuture<>();
     double seconds = seconds(found, result -> Mixed.collector(sizes, result));
@@ -69,6 +86,7 @@ public final class Main {
     Main main = new Main(frame.workers);
     int code = switch (frame.workload) {
       case "skynet" -> frame.measure("pekko", "1.1.3", "fiber", () -> main.skynet(frame.number("leaves", 1_000_000)));
+      case "idle_actors" -> frame.measure("pekko", "1.1.3", "actor", () -> main.idle(frame.number("count", 1_000_000)));
       case "pingpong" -> frame.measure("pekko", "1.1.3", "message", () -> main.pingpong(frame.number("messages", 2_000_000)));
       case "mixed" -> {
         Mixed.Sizes sizes = new Mixed.Sizes((int) frame.number("rings", 20), (int) frame.number("ring-size", 50),
