@@ -123,8 +123,9 @@ def against_workers(m, by_workers):
     """Time and memory against the number of workers, as libcsp's page has them."""
     if len(by_workers) < 2:
         return ""
+    first = next(iter(by_workers.values()))
     panels = []
-    for title, metric, scale in (("ns a unit", "ns_per_unit", 1), ("peak memory, MiB", "peak_rss_bytes", 2**20)):
+    for title, metric, scale in ((first["metric_title"], first["metric"], 1), ("peak memory, MiB", "peak_rss_bytes", 2**20)):
         drawn = {}
         for workers, case in by_workers.items():
             for contestant in case["contestants"]:
@@ -132,10 +133,10 @@ def against_workers(m, by_workers):
                 if found and not contestant.endswith("/plain"):
                     drawn.setdefault(contestant, {})[workers] = found[0] / scale
         panels.append((title, [(m.name(c), m.colour(c), values) for c, values in drawn.items() if len(values) > 1]))
-    first = next(iter(by_workers.values()))
     rows = [row for case in by_workers.values() for row in numbers_of(m, case)]
-    return page.chart(charts.lines(f"{first['family']} against workers", panels, "workers", "", xlog=False, ylog=True),
-                      "against the number of workers; both axes start where the data start", NUMBER_COLUMNS, rows)
+    return page.chart(charts.lines(f"{first['family']} against workers", panels, "workers", "", xlog=False, ylog=True,
+                                   same_y=False),
+                      "against the number of workers", NUMBER_COLUMNS, rows)
 
 
 def mixed_parts(m, cases):
@@ -144,7 +145,8 @@ def mixed_parts(m, cases):
     messages, whole = found.get(("mixed", "messages")), found.get(("mixed", "whole"))
     if not messages or not whole:
         return ""
-    out = ""
+    first = next(iter(whole.values()))
+    out = f"<h3>{text(first['title'])}</h3>\n<p class=\"soft\">{text(model.parameters_text(first))}</p>\n"
     for workers, case in whole.items():
         if workers not in messages:
             continue
@@ -228,7 +230,9 @@ def chapter(m, experiment, cases):
     elif experiment.startswith("5"):
         out.append(affinity_chapter(m, cases))
     else:
-        for by_workers in m.families(cases).values():
+        for (_, label), by_workers in m.families(cases).items():
+            if label == "whole" and len(m.families(cases)) > 1:
+                continue  # mixed_parts() shows it
             out.append(case_section(m, by_workers))
             if experiment.startswith(("2", "3")):
                 out.append(against_workers(m, by_workers))

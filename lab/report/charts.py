@@ -13,7 +13,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend has to be chosen befor
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
 INK, LINE = "#010203", "#040506"
-SERIES = [f"#0a0b{index:02x}" for index in range(12)]
+SERIES = [f"#0a0b{index:02x}" for index in range(20)]
 MARKERS = ("o", "D", "s", "^", "v", "P", "X", "*")
 
 matplotlib.rcParams.update({
@@ -96,11 +96,12 @@ def dots(name, rows, series, label):
     return svg_of(figure, name)
 
 
-def lines(name, panels, xlabel, ylabel, xlog=True, ylog=False, percent=False):
+def lines(name, panels, xlabel, ylabel, xlog=True, ylog=False, percent=False, same_y=True):
     """Small multiples: `panels` is [(title, [(text, colour index, {x: y})])]."""
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure, grid = pyplot.subplots(rows, columns, figsize=(8.6, 0.5 + 2.5 * rows), squeeze=False, sharey=True, sharex=True)
+    figure, grid = pyplot.subplots(rows, columns, figsize=(8.6, 0.5 + 2.5 * rows), squeeze=False, sharey=same_y,
+                                  sharex=True)
     for place, (title, drawn) in enumerate(panels):
         axes = grid[place // columns][place % columns]
         axes.set_title(title)

@@ -20,8 +20,8 @@ class Model:
         self.results = results
         self.cases = results["cases"]
         self.names = {key: peer["name"] for key, peer in results["peers"].items()} | NAMES
-        systems = ["ramie"] + sorted(results["peers"])
-        self.colours = {system: index % 12 for index, system in enumerate(systems)}
+        # The first colour is ramie's alone.
+        self.colours = {"ramie": 0} | {system: 1 + index % 19 for index, system in enumerate(sorted(results["peers"]))}
         self.lines = {case["group"]: verdict.lines_of(results, case) for case in self.cases}
 
     def name(self, contestant):

@@ -6,11 +6,13 @@ STYLE = """
 :root { color-scheme: light dark; --paper: #fbfaf7; --ink: #1d2125; --soft: #5b6670; --line: #c9ccd0; --card: #ffffff;
   --good: #136f3b; --good-paper: #dff3e4; --bad: #a11f2b; --bad-paper: #fbe1e1; --even-paper: #eceef1;
   --c0: #c2410c; --c1: #0369a1; --c2: #15803d; --c3: #7e22ce; --c4: #a16207; --c5: #be185d; --c6: #0f766e; --c7: #4338ca;
-  --c8: #64748b; --c9: #9f1239; --c10: #3f6212; --c11: #155e75; }
+  --c8: #64748b; --c9: #9f1239; --c10: #3f6212; --c11: #155e75; --c12: #6b21a8; --c13: #1d4ed8; --c14: #047857; --c15: #854d0e;
+  --c16: #9d174d; --c17: #334155; --c18: #5b21b6; --c19: #0e7490; }
 @media (prefers-color-scheme: dark) { :root { --paper: #15181c; --ink: #e6e8ea; --soft: #9aa5b1; --line: #3a4148; --card: #1c2126;
   --good: #7fdc9f; --good-paper: #143322; --bad: #ff9a9a; --bad-paper: #451a1d; --even-paper: #272c32;
   --c0: #fb923c; --c1: #38bdf8; --c2: #4ade80; --c3: #c084fc; --c4: #facc15; --c5: #f472b6; --c6: #2dd4bf; --c7: #a5b4fc;
-  --c8: #94a3b8; --c9: #fda4af; --c10: #bef264; --c11: #67e8f9; } }
+  --c8: #94a3b8; --c9: #fda4af; --c10: #bef264; --c11: #67e8f9; --c12: #d8b4fe; --c13: #93c5fd; --c14: #6ee7b7; --c15: #fde047;
+  --c16: #f9a8d4; --c17: #cbd5e1; --c18: #c4b5fd; --c19: #a5f3fc; } }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 main { max-width: 76rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.9rem; margin: 0.5rem 0; } h2 { margin: 3rem 0 0.5rem; padding-top: 0.5rem; border-top: 1px solid var(--line); }

@@ -17,6 +17,8 @@ from pathlib import Path
 from compare import store
 from compare.cases import all_cases
 
+from report import model
+
 LAB = Path(__file__).resolve().parent.parent
 REQUIRED = os.environ.get("RAMIE_REQUIRE_BROWSER") == "1"
 
@@ -133,6 +135,12 @@ class Page(unittest.TestCase):
         found = re.findall(r'\bid="([^"]+)"', self.html)
         twice = {name for name in found if found.count(name) > 1}
         self.assertEqual(twice, set())
+
+    def test_the_first_colour_is_ramies_alone(self):
+        peers = {f"peer{i}": {"name": str(i)} for i in range(30)}
+        colours = model.Model({"cases": [], "peers": peers, "samples": []}).colours
+        self.assertEqual([name for name, colour in colours.items() if colour == 0], ["ramie"])
+        self.assertLess(max(colours.values()), 20)
 
     def test_names_are_escaped_and_failures_named(self):
         self.assertIn("Tea &amp; Co", self.html)
