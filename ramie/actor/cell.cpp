@@ -21,8 +21,8 @@
 // task, so that a handler that waits throws `cancelled`. The stop flag is set, and at the end taken back, under the
 // lock: else a late kill would stop what comes after.
 //
-// Tried: an intrusive lock-free list (one exchange for each message, one compare-and-swap for going idle): 8 ns more a
-// message on one worker than the lock in its owner's mode.
+// Considered: an intrusive lock-free list. It needs an atomic read-modify-write to send, one to take and one to become
+// idle, where the lock in its owner's mode needs none; and bounds would need a lock beside it.
 #include <ramie/actor/cell.hpp>
 
 #include <ramie/actor/extras.hpp>
