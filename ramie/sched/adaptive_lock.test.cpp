@@ -1,0 +1,198 @@
+// The lock that is free for its first worker: mutual exclusion among the owner, other workers and plain threads.
+#include <ramie/sched/adaptive_lock.hpp>
+
+#include <ramie/sched/testing.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ramie::detail {
+namespace {
+
+using testing::hold_until;
+using testing::run_on;
+using testing::scaled;
+using testing::start;
+
+/// What the lock guards: plain variables, which must stay in step.
+struct guarded {
+  adaptive_lock lock;
+  std::uint64_t sum = 0;
+  int inside = 0;
+  std::uint64_t twice = 0;  // written at the other end of the section
+  bool overlap = false;
+
+  void section() noexcept {
+    if (++inside != 1) overlap = true;
+    ++sum;
+    twice = 2 * sum;
+    --inside;
+  }
+  void enter(int round) {
+    if (round % 4 == 3) {
+      while (!lock.try_lock()) ::sched_yield();
+      section();
+      lock.unlock();
+      return;
+    }
+    const std::lock_guard guard{lock};
+    section();
+  }
+};
+
+/// `fibers` on a runtime and `threads` beside it, `rounds` sections each. The first fiber owns the lock for a while.
+void compete(int workers, int fibers, int threads, int rounds) {
+  guarded g;
+  scheduler runtime{testing::with_workers(workers)};
+  run_on(runtime, [&] {
+    for (int i = 0; i < rounds; ++i) g.enter(0);
+  });
+  ASSERT_EQ(g.sum, static_cast<std::uint64_t>(rounds));
+  std::atomic<int> left{fibers};
+  for (int f = 0; f < fibers; ++f)
+    start(runtime, [&] {
+      for (int i = 0; i < rounds; ++i) {
+        g.enter(i);
+        if (i % 64 == 0) testing::yield_always();
+      }
+      --left;
+    });
+  std::vector<std::thread> others;
+  for (int t = 0; t < threads; ++t)
+    others.emplace_back([&] {
+      for (int i = 0; i < rounds; ++i) g.enter(i);
+    });
+  for (std::thread& t : others) t.join();
+  hold_until([&] { return left.load() == 0; });
+  runtime.stop();
+  const std::lock_guard guard{g.lock};
+  EXPECT_EQ(g.sum, static_cast<std::uint64_t>(rounds) * static_cast<std::uint64_t>(1 + fibers + threads));
+  EXPECT_EQ(g.twice, 2 * g.sum);
+  EXPECT_FALSE(g.overlap);
+}
+
+TEST(adaptive_locks, exclude_fibers_of_one_worker) { compete(1, 3, 0, scaled(20'000)); }
+TEST(adaptive_locks, exclude_workers) { compete(4, 8, 0, scaled(20'000)); }
+TEST(adaptive_locks, exclude_plain_threads) { compete(1, 0, 3, scaled(20'000)); }
+TEST(adaptive_locks, exclude_workers_and_plain_threads) { compete(2, 3, 2, scaled(20'000)); }
+
+// The moment when the ownership ends is the one that can go wrong: many locks, each shared for the first time while the
+// owner goes in and out.
+TEST(adaptive_locks, end_their_ownership_under_use) {
+  scheduler runtime{testing::with_workers(2)};
+  const int rounds = scaled(100);
+  for (int round = 0; round < rounds; ++round) {
+    guarded g;
+    std::atomic<bool> owned{false};
+    std::atomic<bool> stranger_done{false};
+    std::atomic<bool> owner_done{false};
+    std::uint64_t by_owner = 0;
+    start(runtime, [&] {
+      for (int after = 0; after < 20;) {
+        g.enter(static_cast<int>(by_owner));
+        ++by_owner;
+        owned.store(true, std::memory_order_release);
+        if (stranger_done.load(std::memory_order_relaxed)) ++after;
+      }
+      owner_done.store(true, std::memory_order_release);
+    });
+    hold_until([&] { return owned.load(std::memory_order_acquire); });
+    for (int spin = round * 7 % 40; spin > 0; --spin) spin_pause();
+    // A plain thread or another worker, in turns; the fiber above holds its own worker.
+    std::uint64_t by_stranger = 0;
+    const auto stranger = [&] {
+      for (int i = 0; i < 20; ++i) {
+        g.enter(round + i);
+        ++by_stranger;
+      }
+      stranger_done.store(true, std::memory_order_release);
+    };
+    if (round % 2 == 0) {
+      stranger();
+    } else {
+      start(runtime, stranger);
+    }
+    hold_until([&] { return owner_done.load(std::memory_order_acquire) && stranger_done.load(); });
+    ASSERT_EQ(g.sum, by_owner + by_stranger);
+    ASSERT_EQ(g.twice, 2 * g.sum);
+    ASSERT_FALSE(g.overlap);
+  }
+  testing::wait_until_empty(runtime);
+  runtime.stop();
+}
+
+TEST(adaptive_locks, are_tried_by_others_in_vain_while_held) {
+  scheduler runtime{testing::with_workers(1)};
+  adaptive_lock fresh;
+  ASSERT_TRUE(fresh.try_lock());
+  bool elsewhere = true;
+  std::thread{[&] { elsewhere = fresh.try_lock(); }}.join();
+  EXPECT_FALSE(elsewhere);
+  fresh.unlock();
+  EXPECT_TRUE(fresh.try_lock());
+  fresh.unlock();
+  run_on(runtime, [&] {
+    fresh.lock();
+    std::thread{[&] { elsewhere = fresh.try_lock(); }}.join();
+    EXPECT_FALSE(elsewhere);
+    fresh.unlock();
+    EXPECT_TRUE(fresh.try_lock());
+    fresh.unlock();
+  });
+  runtime.stop();
+}
+
+TEST(adaptive_locks, held_by_their_owner_keep_others_waiting) {
+  scheduler runtime{testing::with_workers(2)};
+  for (int round = 0; round < scaled(200); ++round) {
+    adaptive_lock lock;
+    std::atomic<bool> held{false};
+    std::atomic<bool> waits{false};
+    std::atomic<bool> released{false};
+    start(runtime, [&] {
+      for (int i = 0; i < 3; ++i) {
+        lock.lock();
+        lock.unlock();
+      }
+      lock.lock();
+      held.store(true);
+      hold_until([&] { return waits.load(); });
+      for (int spin = 0; spin < 200; ++spin) spin_pause();
+      released.store(true, std::memory_order_relaxed);
+      lock.unlock();
+    });
+    hold_until([&] { return held.load(); });
+    waits.store(true);
+    const std::lock_guard guard{lock};
+    ASSERT_TRUE(released.load(std::memory_order_relaxed));
+  }
+  testing::wait_until_empty(runtime);
+  runtime.stop();
+}
+
+TEST(adaptive_locks, outlive_their_owners_runtime) {
+  guarded g;
+  for (int runtimes = 0; runtimes < 5; ++runtimes) {
+    scheduler runtime{testing::with_workers(1)};
+    run_on(runtime, [&] {
+      for (int i = 0; i < 100; ++i) g.enter(i);
+    });
+    if (runtimes == 2) g.enter(0);
+    runtime.stop();
+  }
+  EXPECT_EQ(g.sum, 501u);
+  EXPECT_FALSE(g.overlap);
+}
+
+TEST(adaptive_locks, do_without_asymmetric_fences) {
+  EXPECT_EQ(testing::run_self("RAMIE_MEMBARRIER", "0", "adaptive_locks.e*"), 0);
+}
+
+}  // namespace
+}  // namespace ramie::detail
