@@ -9,6 +9,7 @@
 #include <ramie/base/error.hpp>
 #include <ramie/channel/channel.hpp>
 #include <ramie/channel/select.hpp>
+#include <ramie/channel/ticker.hpp>
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/fiber_local.hpp>
