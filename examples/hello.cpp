@@ -1,13 +1,16 @@
-// Fibers: started, joined, their results collected.
+// A fiber sends squares over a channel, another one prints them.
 #include <ramie/ramie.hpp>
 
 #include <cstdio>
-#include <vector>
 
 int main() {
-  return ramie::run([] {  // one worker per available CPU; returns main's int, or 0
-    std::vector<ramie::join_handle<int>> squares;
-    for (int i = 0; i < 10; ++i) squares.push_back(ramie::spawn([i] { return i * i; }));
-    for (auto& s : squares) std::printf("%d\n", s.join());
+  return ramie::run([] {              // one worker per available CPU; returns main's int, or 0
+    ramie::channel<int> squares{16};  // capacity 16; {} or {0} is a rendezvous
+    auto producer = ramie::spawn([&] {
+      for (int i = 0; i < 10; ++i) squares.send(i * i);
+      squares.close();
+    });
+    for (int s : squares) std::printf("%d\n", s);  // until closed and drained
+    producer.join();
   });
 }
