@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(in, channels, all_worlds(), name_of);
 
 TEST_P(channels, keep_the_order_of_one_sender) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1, 2, 7, 128}) {
+    for (const std::size_t capacity : {0u, 1u, 2u, 7u, 128u}) {
       channel<int> c{capacity};
       const int n = scaled(GetParam().migrate_always ? 200 : 3000);  // each migration wakes a thread
       all.start([&] {
@@ -216,7 +216,7 @@ TEST_P(channels, buffer_as_much_as_they_may) {
 
 TEST_P(channels, serve_senders_in_their_order) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 2}) {
+    for (const std::size_t capacity : {0u, 2u}) {
       channel<int> c{capacity};
       for (int i = 0; i < static_cast<int>(capacity); ++i) c.send(i);
       for (int i = 0; i < 10; ++i) {
@@ -232,7 +232,7 @@ TEST_P(channels, serve_senders_in_their_order) {
 
 TEST_P(channels, serve_receivers_in_their_order) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 4}) {
+    for (const std::size_t capacity : {0u, 4u}) {
       channel<int> c{capacity};
       std::vector<int> got(10, -1);
       for (int i = 0; i < 10; ++i) {
@@ -296,7 +296,7 @@ TEST_P(channels, are_in_time_if_a_counterpart_comes) {
 
 TEST_P(channels, are_ranges) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 4}) {
+    for (const std::size_t capacity : {0u, 4u}) {
       channel<std::unique_ptr<int>> c{capacity};
       all.start([&] {
         for (int i = 0; i < 100; ++i) c.send(std::make_unique<int>(i));
@@ -349,7 +349,7 @@ TEST_P(channels, tell_who_waits) {
 TEST_P(channels, join_fibers_and_threads) {
   if (on_threads()) GTEST_SKIP() << "no fibers";
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 3}) {
+    for (const std::size_t capacity : {0u, 3u}) {
       channel<int> to_thread{capacity};
       channel<int> to_fiber{capacity};
       const int n = scaled(500);
@@ -372,7 +372,7 @@ TEST_P(channels, join_fibers_and_threads) {
 TEST_P(channels, join_two_runtimes) {
   if (on_threads()) GTEST_SKIP() << "no runtime";
   runtime other{{.workers = 2}};
-  for (const std::size_t capacity : {0, 3}) {
+  for (const std::size_t capacity : {0u, 3u}) {
     channel<int> there{capacity};
     channel<int> back{capacity};
     auto echo = other.spawn([&] {

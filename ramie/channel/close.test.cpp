@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(in, closing, all_worlds(), name_of);
 
 TEST_P(closing, twice_is_closing_once) {
   run([](crew&) {
-    for (const std::size_t capacity : {0, 2}) {
+    for (const std::size_t capacity : {0u, 2u}) {
       channel<int> c{capacity};
       c.close();
       EXPECT_TRUE(c.is_closed());
@@ -73,7 +73,7 @@ TEST_P(closing, wakes_all_who_wait_to_receive) {
 
 TEST_P(closing, wakes_all_who_wait_to_send_and_leaves_them_their_values) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1}) {
+    for (const std::size_t capacity : {0u, 1u}) {
       channel<std::unique_ptr<int>> c{capacity};
       for (std::size_t i = 0; i < capacity; ++i) c.send(nullptr);
       std::atomic<int> told{0};
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(in, going_away, all_worlds(), name_of);
 
 TEST_P(going_away, at_the_hands_of_the_receiver) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1}) {
+    for (const std::size_t capacity : {0u, 1u}) {
       channel<parcel*> parcels{1};
       all.start([&] {
         for (int i = 0; i < rounds(); ++i) {

@@ -27,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(in, elements, all_worlds(), name_of);
 template <class Make, class Check>
 void pass_on(crew& all, Make make, Check check) {
   using T = decltype(make(0));
-  for (const std::size_t capacity : {0, 1, 3}) {
+  for (const std::size_t capacity : {0u, 1u, 3u}) {
     channel<T> c{capacity};
     all.start([&] {
       for (int i = 0; i < 20; ++i) EXPECT_EQ(c.send(make(i)), channel_status::ok);
@@ -177,7 +177,7 @@ TEST_P(elements, that_throw_on_the_way_out_of_the_buffer_stay_there) {
 
 TEST_P(elements, that_throw_on_the_way_to_a_receiver_leave_it_waiting) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1}) {
+    for (const std::size_t capacity : {0u, 1u}) {
       channel<moody> c{capacity};
       std::atomic<int> got{0};
       for (int timed = 0; timed < 2; ++timed) {
@@ -254,7 +254,7 @@ TEST_P(elements, that_throw_when_a_place_becomes_free_hurt_no_receiver) {
 
 TEST_P(elements, that_often_throw_arrive_once_each) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1, 5}) {
+    for (const std::size_t capacity : {0u, 1u, 5u}) {
       channel<moody> c{capacity};
       const int n = scaled(GetParam().migrate_always ? 60 : 300);
       constexpr int parties = 3;

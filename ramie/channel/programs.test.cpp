@@ -122,7 +122,7 @@ TEST_P(programs, two_receivers_never_share_a_selects_value) {
 // Trying, on channels with and without a buffer, by itself and by select: the truth at each moment.
 TEST_P(programs, trying_meets_who_is_there) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1}) {
+    for (const std::size_t capacity : {0u, 1u}) {
       channel<int> c{capacity};
       EXPECT_EQ(c.try_recv(), std::nullopt);
       EXPECT_EQ(select(on_recv(c, ignore_value), otherwise([] {})), 1u);

@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(in, stress, all_worlds(), name_of);
 
 TEST_P(stress, many_to_many) {
   run([](crew& all) {
-    for (const std::size_t capacity : {0, 1, 16, 1000}) {
+    for (const std::size_t capacity : {0u, 1u, 16u, 1000u}) {
       for (const auto& [producers, consumers] : {std::pair{1, 4}, std::pair{4, 1}, std::pair{4, 4}}) {
         channel<std::uint64_t> c{capacity};
         const int n = often(2000) / producers;
@@ -62,7 +62,7 @@ TEST_P(stress, each_producers_order_is_kept_for_each_consumer) {
       int producer;
       int number;
     };
-    for (const std::size_t capacity : {0, 3}) {
+    for (const std::size_t capacity : {0u, 3u}) {
       channel<item> c{capacity};
       const int n = often(1000);
       std::atomic<int> producing{3};
