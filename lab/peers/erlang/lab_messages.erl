@@ -22,6 +22,8 @@ ask(Other, Left, Last) ->
 
 %% Experiment 4: the function called in a loop, and as a process each time.
 overhead(Options) ->
+    %% So many messages wait at once that no collection should have to look at them.
+    process_flag(message_queue_data, off_heap),
     N = lab_peer:number("n", Options, 1),
     X = lab_peer:number("x", Options, 100000),
     Self = self(),

@@ -56,6 +56,7 @@ timers_cancel(Options) ->
 
 %% Erlang's timers count milliseconds: all are due within two.
 timers_fire(Options) ->
+    process_flag(message_queue_data, off_heap),
     Count = lab_peer:number("count", Options, 1000000),
     {Seconds, Sum} = lab_peer:elapsed(fun() ->
         arm(Count, self()),
@@ -68,6 +69,7 @@ arm(Left, Self) -> erlang:send_after(Left rem 2, Self, 1), arm(Left - 1, Self).
 
 %% Processes that wait for a message, all at once.
 memory(Options) ->
+    process_flag(message_queue_data, off_heap),
     Count = lab_peer:number("count", Options, 1000000),
     Before = resident_bytes(),
     Self = self(),
