@@ -296,6 +296,51 @@ TEST_P(actors, pass_the_exception_of_their_constructor_on) {
   in_runtime([] { EXPECT_THROW(spawn_actor<broken>(), std::runtime_error); });
 }
 
+// Sending what the actor has no handler for does not compile; this is what the check asks.
+static_assert(detail::accepts_message<account, deposit> && detail::accepts_message<account, balance>);
+static_assert(!detail::accepts_message<account, std::string> && !detail::accepts_message<account, int*>);
+static_assert(detail::accepts_message<mailbox<int, deposit>, deposit> && !detail::accepts_message<mailbox<int>, long>);
+static_assert(std::is_same_v<detail::reply_of<account, balance>, int>);
+
+TEST(actors_elsewhere, wander_from_worker_to_worker) {
+  class relay : public actor<relay> {
+   public:
+    explicit relay(actor_ref<account> a) : account_{std::move(a)} {}
+    int on(deposit d) {
+      account_.tell(d);
+      this_fiber::yield();
+      const int now = account_.ask(balance{});
+      try {
+        throw std::runtime_error{"in flight over a suspension"};
+      } catch (const std::runtime_error&) {
+        this_fiber::yield();
+      }
+      return now;
+    }
+
+   private:
+    actor_ref<account> account_;
+  };
+  runtime_options o;
+  o.workers = 2;
+  o.migrate_always = true;
+  runtime rt{o};
+  rt.run([] {
+    auto acc = spawn_actor<account>(0);
+    std::vector<actor_ref<relay>> relays;
+    std::vector<future<int>> replies;
+    for (int i = 0; i < 8; ++i) relays.push_back(spawn_actor<relay>(acc));
+    for (int i = 0; i < scaled(800); ++i)
+      replies.push_back(relays[static_cast<std::size_t>(i) % 8].ask_async(deposit{1}));
+    for (auto& r : replies) EXPECT_GT(r.get(), 0);
+    EXPECT_EQ(acc.ask(balance{}), scaled(800));
+    for (auto& r : relays) r.kill();
+    for (auto& r : relays) r.join();
+    acc.stop();
+    acc.join();
+  });
+}
+
 TEST(actors_elsewhere, are_not_made_on_plain_threads) { EXPECT_THROW(spawn_actor<account>(1), usage_error); }
 
 }  // namespace

@@ -65,7 +65,7 @@ void check_not_self(const actor_cell& c) {
 }
 
 void* substitute_for(actor_cell& c, const type_info& message) noexcept {
-  actor_extras& x = *c.more.load(std::memory_order_relaxed);
+  actor_extras& x = *c.more.load(std::memory_order_acquire);
   if (!x.replaced.empty()) x.replaced.clear();
   return x.becoming == nullptr ? nullptr : x.becoming->find(message);
 }

@@ -150,7 +150,7 @@ void actor_cell::run(task& t) noexcept {
 }
 
 bool actor_cell::heed_interrupts() {
-  actor_extras& x = *more.load(std::memory_order_relaxed);
+  actor_extras& x = *more.load(std::memory_order_acquire);
   lock.lock();
   const std::uint8_t raised = interrupts.load(std::memory_order_relaxed);
   interrupts.store(raised & ~(restart_wanted | finish_wanted), std::memory_order_relaxed);
@@ -443,8 +443,16 @@ void prepare_cell(actor_cell& c, const actor_options* options) {
 }
 
 void enlist_cell(actor_cell& c) {
+  const bool serves = c.how().serve != nullptr;
+  if (!serves && c.references.load(std::memory_order_acquire) == 2 && c.mail.first == nullptr &&
+      c.interrupts.load(std::memory_order_relaxed) == 0) [[likely]] {
+    // Its constructor gave no reference away, so nobody can send yet: the lock is left to its first user.
+    c.scheduled = false;
+    enlist_resident(c);
+    return;
+  }
   enlist_resident(c);
-  if (c.how().serve != nullptr) {
+  if (serves) {
     make_ready(c);
     return;
   }
