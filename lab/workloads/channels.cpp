@@ -71,6 +71,7 @@ run_result many_to_many(session& s) {
   const double seconds = s.time([&] {
     numbers c{buffer(s)};
     std::vector<ramie::join_handle<std::int64_t>> sums;
+    sums.reserve(static_cast<std::size_t>(consumers));
     for (std::int64_t i = 0; i < consumers; ++i) {
       sums.push_back(ramie::spawn([&c] {
         std::int64_t part = 0;

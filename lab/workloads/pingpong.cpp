@@ -44,8 +44,8 @@ class player : public ramie::actor<player> {
  public:
   player(ramie::recipient<ball> other, std::int64_t* hits) : other_{std::move(other)}, hits_{hits} {}
   /// The one that was made first gets to know the other one by this.
-  void on(ramie::actor_ref<player> other) {
-    other_ = std::move(other);
+  void on(const ramie::actor_ref<player>& other) {
+    other_ = other;
     other_.tell(ball{*hits_});
     *hits_ = 0;
   }
