@@ -29,7 +29,7 @@ void remove_watches(actor_cell& c, Unwanted unwanted) noexcept {
   {
     std::lock_guard guard{c.lock};
     const auto middle =
-        std::stable_partition(x->watchers.begin(), x->watchers.end(), [&](const watch& w) { return !unwanted(w); });
+        std::partition(x->watchers.begin(), x->watchers.end(), [&](const watch& w) { return !unwanted(w); });
     try {
       removed.assign(middle, x->watchers.end());
     } catch (...) {
