@@ -109,9 +109,13 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     ++on_duty;
     watch& seen = watches_[i];
     const std::uint64_t dispatches = w.dispatches.value();
-    if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now, cpu_time_ns(w), false};
+    if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now, cpu_time_ns(w), 0, false};
     const std::int64_t still_ns = now - seen.since_ns;
-    seen.stalled = still_ns >= stall_ns && !is_starved(w, cpu_time_ns(w) - seen.cpu_ns, still_ns, stall_ns);
+    // Somebody who spawns fibers in a loop gets on, and they are for the same worker to run, where they were made.
+    const std::uint64_t started = w.started.value();
+    const bool spawns = seen.started != started && still_ns < starved_most * stall_ns;
+    seen.started = started;
+    seen.stalled = still_ns >= stall_ns && !spawns && !is_starved(w, cpu_time_ns(w) - seen.cpu_ns, still_ns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
     const bool queued = w.ready.size() + w.spawned.size() != 0;

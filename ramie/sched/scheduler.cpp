@@ -1,12 +1,14 @@
 // Where a worker's next work comes from, and the way a runtime starts and ends.
 //
-// The order: ready fibers first (they hold stacks), then the newest spawned task (depth first), then what came from
-// outside, then other workers' work. Every `tick_every` dispatches (a tick) the injection queue goes first, by turns
-// its new tasks and its woken fibers; every `oldest_every_ticks` ticks the oldest spawned task does. So on a worker
-// with R ready fibers one that becomes ready runs within R * (1 + 1/tick_every) + 1 + tick_every dispatches (a fiber
-// that yields to spawned tasks lets at most tick_every of them go first), the k-th in the injection queue within 2 * (k
-// + 1) * tick_every, and the k-th oldest task of a spawn deque within (k + 1) * tick_every * oldest_every_ticks, about
-// 4,000 for each older one. The last is rarer because each such task opens a new branch of a tree that is otherwise
+// The order: ready fibers first (they hold stacks), but for a loop that runs new tasks in place: it goes on with up to
+// tasks_in_a_row of them (worker.cpp), so that a fiber they all report to is resumed once for many reports. Then the
+// newest spawned task (depth first), then what came from outside, then other workers' work. Every `tick_every`
+// dispatches (a tick) the injection queue goes first, by turns its new tasks and its woken fibers; every
+// `oldest_every_ticks` ticks the oldest spawned task does. So on a worker with R ready fibers one that becomes ready
+// runs within R * (1 + 1/tick_every) + 1 + tick_every + tasks_in_a_row dispatches (a fiber that yields to spawned tasks
+// lets at most tick_every of them go first), the k-th in the injection queue within 2 * (k + 1) * tick_every, and the
+// k-th oldest task of a spawn deque within (k + 1) * tick_every * oldest_every_ticks, about 4,000 for each older one.
+// The last is rarer because each such task opens a new branch of a tree that is otherwise
 // worked off depth first: with the oldest taken at every tick, sum's 20 million fibers needed 967 MB on one worker, so
 // 10 MB.
 //

@@ -158,7 +158,8 @@ class scheduler {
   struct watch {
     std::uint64_t dispatches = 0;
     std::int64_t since_ns = 0;
-    std::int64_t cpu_ns = 0;  // of the worker's thread, then
+    std::int64_t cpu_ns = 0;    // of the worker's thread, then
+    std::uint64_t started = 0;  // fibers that it has spawned, a round ago
     bool stalled = false;
   };
   std::vector<watch> watches_;

@@ -186,22 +186,31 @@ RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
   else run_task(w, t, w->running);
 }
 
+// New tasks that a loop runs before it turns to a fiber that became ready meanwhile. With 0, each task that sends its
+// parent a result costs two switches; skynet with channels: 52 ns a fiber with 0, 45 with 8, 44 with 32; experiment 4,
+// n = 1: 46, 25, 22 ns.
+constexpr std::uint32_t tasks_in_a_row = 32;
+
 /// L1, L2, L4.
 [[noreturn]] void loop() noexcept {
+  std::uint32_t tasks_first = tasks_in_a_row;
   for (;;) {
     worker* w = current_worker();
     // The usual cases first, without the detour; find_work has the whole order.
     if (w->until_tick > 1 && !w->searching) [[likely]] {
       --w->until_tick;
       w->owner->dispatching(w);
-      if (const ready_item item = w->spawn_turns == 0 ? w->ready.pop() : ready_item{}) {
+      const bool task_next = w->spawn_turns != 0 || (tasks_first != 0 && w->spawned.size() != 0);
+      if (const ready_item item = !task_next ? w->ready.pop() : ready_item{}) {
         w->dispatches.add();
         if (!item.is_resident()) go(w, item.as_stack());
         run_resident(w, item.as_resident(), w->running);
+        tasks_first = tasks_in_a_row;
         continue;
       }
       if (task* t = w->spawned.pop(); t != nullptr) {
         w->dispatches.add();
+        if (tasks_first != 0) --tasks_first;
         if (w->spawn_turns != 0) --w->spawn_turns;
         start(w, t);
         continue;
