@@ -62,7 +62,7 @@ std::uint64_t cycles_in_us(std::uint64_t us) noexcept {
 }
 
 constexpr std::uint64_t long_wait_us = 20;  // a wake-up costs about that much, on both sides and with a margin
-constexpr std::uint64_t queued_us_most = 100;
+constexpr std::uint64_t queued_us_most = 1000;
 constexpr std::uint64_t still_us = 20;      // of its ready items
 constexpr std::uint64_t still_task_us = 5;  // of a single new task: nobody waits for its worker in particular
 constexpr std::uint64_t search_us = 40;     // long enough to see a worker stand still

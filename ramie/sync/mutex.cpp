@@ -168,7 +168,7 @@ void mutex::dequeue(node& n) noexcept {
 /// Is the holder likely to run, on another CPU? Not if it got the mutex on this worker, nor if it waits itself.
 bool mutex::worth_spinning(const detail::fork_deque* w) const noexcept {
   if (w != nullptr && last_.load(std::memory_order_relaxed) == w) return false;
-  const void* holder = owner_.load(std::memory_order_relaxed);
+  const void* holder = owner_.load(std::memory_order_acquire);  // the descriptor was made before it became the holder
   if (holder == nullptr || detail::is_thread(holder)) return true;
   // Descriptors of stacks are never freed.
   const auto* s = static_cast<const detail::stack*>(holder);

@@ -80,7 +80,7 @@ class mutex {
     const bool mine = favourite_.load(std::memory_order_relaxed) == me && !held_.load(std::memory_order_acquire);  // F2
     if (mine) [[likely]] {
       held_.store(true, std::memory_order_relaxed);
-      owner_.store(w->running, std::memory_order_relaxed);
+      owner_.store(w->running, std::memory_order_release);
     }
     inside_.store(0, std::memory_order_release);  // F3
     return mine;
@@ -104,7 +104,7 @@ class mutex {
     return true;
   }
   RAMIE_ALWAYS_INLINE void acquired(const detail::fork_deque* w) noexcept {
-    owner_.store(detail::identity_on(w), std::memory_order_relaxed);
+    owner_.store(detail::identity_on(w), std::memory_order_release);
     if (last_.load(std::memory_order_relaxed) != w) {
       last_.store(w, std::memory_order_relaxed);
       streak_ = 0;
