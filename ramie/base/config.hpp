@@ -30,8 +30,8 @@
 #error "ramie runs on Linux"
 #endif
 
-// What must be inlined to be fast (sched/suspend.hpp says why) need not be where nobody measures: the tests' builds under
-// sanitizers, and without optimisation, take much less time then.
+// What must be inlined to be fast (sched/suspend.hpp says why) need not be where nobody measures: the tests' builds
+// under sanitizers, and without optimisation, take much less time then.
 #if defined(__OPTIMIZE__) && !RAMIE_ASAN && !RAMIE_TSAN
 #define RAMIE_ALWAYS_INLINE __attribute__((always_inline)) inline
 #define RAMIE_LAMBDA_INLINE __attribute__((always_inline))
