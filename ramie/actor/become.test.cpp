@@ -121,7 +121,7 @@ TEST_P(behaviours, stashed_messages_come_back_first_and_in_order) {
     d.tell(item{std::make_unique<int>(3)});
     d.tell(word{"four, which is long enough to need memory"});
     EXPECT_TRUE(d.ask(count{}).empty());
-    EXPECT_EQ(d.mail_count(), 0u);
+    while (d.mail_count() != 0) this_fiber::yield();  // the asker's question may just have come
     d.tell(open_up{});
     d.tell(word{"five"});
     EXPECT_EQ(d.ask(count{}),
