@@ -1,0 +1,63 @@
+// A token bucket: as many requests as there are tokens pass at once, and from then on no more than one a tick.
+#include <ramie/ramie.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+
+using namespace std::chrono_literals;
+
+class rate_limiter {
+ public:
+  /// `burst` requests at once, and then one every `period`.
+  rate_limiter(std::size_t burst, std::chrono::nanoseconds period) : tokens_{burst}, clock_{period} {
+    for (std::size_t i = 0; i < burst; ++i) tokens_.try_send({});
+    refill_ = ramie::spawn([this] {
+      while (clock_.channel().recv()) tokens_.try_send({});  // a full bucket stays full
+    });
+  }
+  ~rate_limiter() {
+    clock_.stop();
+    refill_.join();
+  }
+
+  /// Waits until the caller may go on.
+  void wait() { tokens_.recv(); }
+  /// Goes on only if that is possible at once.
+  bool try_pass() { return tokens_.try_recv().has_value(); }
+
+ private:
+  struct token {};
+  ramie::channel<token> tokens_;
+  ramie::ticker clock_;
+  ramie::join_handle<void> refill_;
+};
+
+int main() {
+  return ramie::run([] {
+    constexpr auto period = 2ms;
+    constexpr int requests = 10;
+    constexpr int burst = 3;
+    rate_limiter limit{burst, period};
+    const auto begun = std::chrono::steady_clock::now();
+    std::atomic<int> served{0};
+    ramie::scope clients;
+    for (int i = 0; i < requests; ++i)
+      clients.spawn([&] {
+        limit.wait();
+        ++served;
+      });
+    clients.join();
+    const auto took = std::chrono::steady_clock::now() - begun;
+    std::printf("%d requests were served\n", served.load());
+    // A token may have been on its way when the clock was read first.
+    std::printf("the last ones had to wait for their tokens: %s\n",
+                took >= (requests - burst - 1) * period ? "yes" : "no");
+
+    rate_limiter strict{1, 1h};
+    const bool first = strict.try_pass();
+    const bool second = strict.try_pass();
+    std::printf("one an hour: %s, then %s\n", first ? "passed" : "refused", second ? "passed" : "refused");
+  });
+}
