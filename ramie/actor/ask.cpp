@@ -2,6 +2,7 @@
 #include <ramie/actor/ask_async.hpp>
 #include <ramie/actor/become.hpp>
 #include <ramie/actor/dispatch.hpp>
+#include <ramie/base/atomic.hpp>
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/actor/ref.hpp>
@@ -13,7 +14,7 @@ namespace ramie {
 namespace detail {
 
 steady::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept {
-  const auto now = steady::now();
+  const auto now = os_now();
   return timeout > steady::time_point::max() - now ? steady::time_point::max() : now + timeout;
 }
 

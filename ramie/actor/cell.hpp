@@ -5,12 +5,12 @@
 #include <ramie/actor/exit.hpp>
 #include <ramie/actor/message.hpp>
 #include <ramie/actor/options.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/adaptive_lock.hpp>
 #include <ramie/sched/resident.hpp>
 #include <ramie/sched/wait.hpp>
 #include <ramie/sched/wait_list.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
@@ -49,23 +49,23 @@ struct actor_cell : resident {
   static constexpr std::uint32_t burst = 64;  // messages handled before others may run: a guess
 
   adaptive_lock lock;
-  message_queue mail;                        // lock
-  message_queue urgent;                      // lock
-  message_queue batch;                       // taken out of `mail`, not handled yet; the running actor's own
-  message* handling = nullptr;               // the same
-  waiter_ref receiving;                      // lock: fiber actors, while they wait for mail
-  std::atomic<actor_extras*> more{nullptr};  // made under the lock, never replaced
-  wait_list<joiner> joiners;                 // lock
-  std::atomic<std::uint32_t> references{2};  // the living actor's, and the first reference
-  std::uint32_t posted = 0;                  // lock: messages ever taken in, but for ramie's own
-  std::atomic<std::uint32_t> handled{0};     // of those, taken out; written by the running actor, or under the lock
-  bool scheduled = true;                     // lock: not just waiting for mail, so who sends need not make it ready
-  std::uint8_t status = 0;                   // lock: closed, waiting, bounded
-  std::atomic<std::uint8_t> interrupts{0};   // written under the lock: see above
-  bool ending = false;                       // the running actor's own: stop was called
-  exit_kind kill_kind = exit_kind::killed;   // lock
-  exit_kind last_exit = exit_kind::alive;    // lock
-  bool over = false;                         // the running actor's own: `rest` ends its life
+  message_queue mail;                       // lock
+  message_queue urgent;                     // lock
+  message_queue batch;                      // taken out of `mail`, not handled yet; the running actor's own
+  message* handling = nullptr;              // the same
+  waiter_ref receiving;                     // lock: fiber actors, while they wait for mail
+  atomic<actor_extras*> more{nullptr};      // made under the lock, never replaced
+  wait_list<joiner> joiners;                // lock
+  atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
+  std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own
+  atomic<std::uint32_t> handled{0};         // of those, taken out; written by the running actor, or under the lock
+  bool scheduled = true;                    // lock: not just waiting for mail, so who sends need not make it ready
+  std::uint8_t status = 0;                  // lock: closed, waiting, bounded
+  atomic<std::uint8_t> interrupts{0};       // written under the lock: see above
+  bool ending = false;                      // the running actor's own: stop was called
+  exit_kind kill_kind = exit_kind::killed;  // lock
+  exit_kind last_exit = exit_kind::alive;   // lock
+  bool over = false;                        // the running actor's own: `rest` ends its life
 
   [[nodiscard]] const actor_type& how() const noexcept { return *static_cast<const actor_type*>(type); }
   [[nodiscard]] void* state() noexcept { return reinterpret_cast<char*>(this) + how().state_offset; }

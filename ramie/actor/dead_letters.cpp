@@ -1,10 +1,10 @@
 #include <ramie/actor/dead_letters.hpp>
 
 #include <ramie/actor/extras.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -15,8 +15,8 @@ namespace {
 using hook_function = std::function<void(const dead_letter&)>;
 
 struct letter_office {
-  std::array<std::atomic<std::uint64_t>, 3> counts{};
-  std::atomic<bool> has_hook{false};
+  std::array<detail::atomic<std::uint64_t>, 3> counts{};
+  detail::atomic<bool> has_hook{false};
   detail::spin_lock lock;
   std::shared_ptr<const hook_function> hook;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ramie/actor/ref.hpp>
+#include <ramie/base/atomic.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -57,7 +58,7 @@ class group {
   }
 
  private:
-  mutable std::mutex lock_;  // held for copying only
+  mutable detail::os_mutex lock_;  // held for copying only
   std::vector<recipient<M>> members_;
 };
 
@@ -171,7 +172,7 @@ class router {
   }
 
   routing policy_;
-  mutable std::mutex lock_;  // held for picking only
+  mutable detail::os_mutex lock_;  // held for picking only
   std::vector<actor_ref<A>> members_;
   std::size_t turn_ = 0;
 };

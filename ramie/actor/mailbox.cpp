@@ -1,6 +1,7 @@
 #include <ramie/actor/mailbox.hpp>
 
 #include <ramie/actor/extras.hpp>
+#include <ramie/base/atomic.hpp>
 
 #include <mutex>
 
@@ -65,7 +66,7 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
       }
       more = true;
     }
-    if (deadline != nullptr && steady::now() >= *deadline) return nullptr;
+    if (deadline != nullptr && os_now() >= *deadline) return nullptr;
     wait pause{wait::kind::cancellable, site};
     c.receiving = pause.ref();
     c.scheduled = false;

@@ -13,6 +13,7 @@
 // last owner of the records goes, the children finish.
 #include <ramie/actor/supervisor.hpp>
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/region.hpp>
 
@@ -129,7 +130,7 @@ class supervisor_actor : public actor<supervisor_actor> {
 
   /// Within the intensity?
   bool may_restart() {
-    const auto now = steady::now();
+    const auto now = detail::os_now();
     auto& recent = records_->recent;
     while (!recent.empty() && now - recent.front() > records_->options.within) recent.pop_front();
     if (recent.size() >= static_cast<std::size_t>(records_->options.max_restarts)) {

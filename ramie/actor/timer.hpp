@@ -3,10 +3,10 @@
 
 #include <ramie/actor/cell.hpp>
 #include <ramie/actor/dispatch.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/timer_queue.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -18,8 +18,8 @@ namespace detail {
 /// References: one for the timer queue while it is in there or fires, one for the handle. The actor's list needs none:
 /// a timer takes itself out of it before the queue's reference goes.
 struct actor_timer : timer_node {
-  std::atomic<std::uint32_t> references{2};
-  std::atomic<bool> cancelled{false};
+  atomic<std::uint32_t> references{2};
+  atomic<bool> cancelled{false};
   actor_cell* target = nullptr;  // a reference
   timer_queue* home = nullptr;   // always the same: that of the worker that started it
   std::int64_t deadline_ns = 0;

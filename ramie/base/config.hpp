@@ -23,6 +23,11 @@
 #define RAMIE_TSAN 0
 #endif
 
+// The runtime under the simulated scheduler of the interleaving tests: base/atomic.hpp.
+#ifndef RAMIE_INTERLEAVE
+#define RAMIE_INTERLEAVE 0
+#endif
+
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "ramie runs on x86-64 and aarch64"
 #endif

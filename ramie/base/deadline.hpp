@@ -1,6 +1,8 @@
 // From "for so long" to "until then", without running over either end of the clock.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
+
 #include <chrono>
 
 namespace ramie::detail {
@@ -12,8 +14,8 @@ template <class Rep, class Period>
   using clock = std::chrono::steady_clock;
   constexpr std::chrono::duration<double> longest = std::chrono::hours{24 * 365 * 146};
   if (!(duration < longest)) return clock::time_point::max();
-  if (duration <= duration.zero()) return clock::now();
-  return clock::now() + std::chrono::ceil<clock::duration>(duration);
+  if (duration <= duration.zero()) return detail::os_now();
+  return detail::os_now() + std::chrono::ceil<clock::duration>(duration);
 }
 
 }  // namespace ramie::detail

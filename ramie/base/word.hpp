@@ -7,7 +7,7 @@
 // builtins.
 #pragma once
 
-#include <ramie/base/config.hpp>
+#include <ramie/base/atomic.hpp>
 
 #include <type_traits>
 
@@ -19,6 +19,27 @@ inline constexpr bool volatile_words = false;
 inline constexpr bool volatile_words = true;
 #endif
 
+#if RAMIE_INTERLEAVE
+template <class T>
+class word {
+ public:
+  word() noexcept = default;
+  constexpr explicit word(T value) noexcept : value_{value} {}
+  word(const word&) = delete;
+  word& operator=(const word&) = delete;
+
+  [[nodiscard]] T load_relaxed() const noexcept { return value_.load(std::memory_order_relaxed); }
+  [[nodiscard]] T load_acquire() const noexcept { return value_.load(std::memory_order_acquire); }
+  void store_relaxed(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  void store_release(T value) noexcept { value_.store(value, std::memory_order_release); }
+  void publish(T value) noexcept { value_.store(value, std::memory_order_release); }
+
+ private:
+  atomic<T> value_;
+};
+
+inline void order_words() noexcept {}
+#else
 template <class T>
 class word {
   static_assert(sizeof(T) == sizeof(void*) && std::is_trivially_copyable_v<T>);
@@ -71,5 +92,6 @@ RAMIE_ALWAYS_INLINE void order_words() noexcept {
   if constexpr (volatile_words) asm volatile("");
   else asm volatile("" ::: "memory");
 }
+#endif
 
 }  // namespace ramie::detail

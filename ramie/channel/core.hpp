@@ -12,10 +12,10 @@
 //     the exception leaves whichever call was moving. An element is always in exactly one place.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/adaptive_lock.hpp>
 #include <ramie/sched/wait_list.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -75,7 +75,7 @@ class waiting_line {
 
  private:
   wait_list<operation> line_;
-  std::atomic<std::size_t> count_{0};
+  atomic<std::size_t> count_{0};
 };
 
 class channel_core {
@@ -102,9 +102,9 @@ class channel_core {
 
   adaptive_lock lock;
   const std::size_t capacity;
-  std::atomic<std::size_t> size{0};
+  atomic<std::size_t> size{0};
   std::size_t head = 0;  // place of the oldest element
-  std::atomic<bool> closed{false};
+  atomic<bool> closed{false};
   waiting_line receivers;
   waiting_line senders;
 };

@@ -1,5 +1,6 @@
 #include <ramie/channel/ticker.hpp>
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/deadline.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/spawn.hpp>
@@ -19,7 +20,7 @@ void tick(channel<clock::time_point>& ticks, clock::time_point due, std::chrono:
       this_fiber::sleep_until(due);
       if (ticks.try_send(clock::time_point{due}) == channel_status::closed) return;
       // Those that are past already nobody could have received in time.
-      const auto late = clock::now() - due;
+      const auto late = detail::os_now() - due;
       due += period * (late / period + 1);
     }
   } catch (const cancelled&) {

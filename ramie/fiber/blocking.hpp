@@ -1,11 +1,11 @@
 // Blocking calls, off the workers.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/sched/blocking_pool.hpp>
 #include <ramie/sched/wait.hpp>
 
-#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <exception>
@@ -23,14 +23,14 @@ namespace detail {
 blocking_pool* this_blocking_pool() noexcept;
 
 /// The call is over: wakes the caller. The last touch of the call.
-void end_blocking(std::atomic<std::uint64_t>& waiter) noexcept;
+void end_blocking(atomic<std::uint64_t>& waiter) noexcept;
 
 template <class F>
 struct blocking_call_of : blocking_call {
   F& f;
   std::optional<fork_result<F>> value{};
   std::exception_ptr failure{};
-  std::atomic<std::uint64_t> waiter{0};  // the caller's wait; blocking_ended once the call is over
+  atomic<std::uint64_t> waiter{0};  // the caller's wait; blocking_ended once the call is over
 
   explicit blocking_call_of(F& function) noexcept : blocking_call{&call_it}, f{function} {}
 
@@ -46,7 +46,7 @@ struct blocking_call_of : blocking_call {
 };
 
 /// Has the call made, and waits for its end. `waiter` is whom the call wakes. Throws `cancelled`, resource_error.
-void run_blocking(blocking_pool& pool, blocking_call& call, std::atomic<std::uint64_t>& waiter,
+void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t>& waiter,
                   const std::source_location& where);
 
 }  // namespace detail

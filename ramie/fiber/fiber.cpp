@@ -1,5 +1,6 @@
 // What handles and fibers do, apart from templates.
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/fiber_task.hpp>
@@ -126,12 +127,12 @@ namespace {
 constexpr std::uint64_t blocking_ended = 1;
 }
 
-void end_blocking(std::atomic<std::uint64_t>& waiter) noexcept {
+void end_blocking(atomic<std::uint64_t>& waiter) noexcept {
   const std::uint64_t waiting = waiter.exchange(blocking_ended, std::memory_order_acq_rel);
   if (waiting != 0) wake(waiter_ref::from_bits(waiting));
 }
 
-void run_blocking(blocking_pool& pool, blocking_call& call, std::atomic<std::uint64_t>& waiter,
+void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t>& waiter,
                   const std::source_location& where) {
   const wait_site site{"blocking call", where};
   bool may_be_cancelled = true;

@@ -1,7 +1,6 @@
+#include <ramie/base/atomic.hpp>
 #include <ramie/fiber/fiber_local.hpp>
 #include <ramie/fiber/fiber_task.hpp>
-
-#include <atomic>
 
 namespace ramie::detail {
 
@@ -16,7 +15,7 @@ RAMIE_NOINLINE local_table& table_of_thread() {
 }  // namespace
 
 std::uint64_t new_local_key() noexcept {
-  static std::atomic<std::uint64_t> last{0};
+  static atomic<std::uint64_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 

@@ -1,5 +1,6 @@
 #include <ramie/fiber/scope.hpp>
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/wait.hpp>
@@ -22,7 +23,7 @@ struct scope::rare {
     chunk* older;
   };
   detail::spin_lock lock;
-  std::atomic<bool> failed{false};
+  detail::atomic<bool> failed{false};
   std::size_t fibers = 0;            // inside lock
   std::uint64_t waiter = 0;          // of await_fibers; inside lock
   std::exception_ptr first_failure;  // inside lock

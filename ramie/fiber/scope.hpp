@@ -7,10 +7,10 @@
 // nested fork) starts an ordinary fiber, which the scope counts.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/spawn.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -183,7 +183,7 @@ class scope {
   detail::word<std::uint64_t> session_{0};  // children elsewhere compare it with their own worker's
   detail::fork_slot* bottom_;               // means nothing as long as the session is not the deque's
   child* newest_ = nullptr;
-  std::atomic<rare*> rare_{nullptr};
+  detail::atomic<rare*> rare_{nullptr};
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;
   detail::word<std::size_t> used_{0};  // of inline_memory_; joining_mark: the owner runs children, or waits for them
   alignas(16) std::byte rare_memory_[rare_size];

@@ -1,6 +1,6 @@
 #include <ramie/sched/adaptive_lock.hpp>
 
-#include <sched.h>
+#include <ramie/base/atomic.hpp>
 
 namespace ramie::detail {
 
@@ -34,7 +34,7 @@ void adaptive_lock::end_ownership() noexcept {
     if (seen != nullptr) heavy_fence();
     for (int round = 0; inside_.load(std::memory_order_acquire) != 0; ++round) {
       if (round < 64) spin_pause();
-      else ::sched_yield();
+      else os_yield();
     }
   }
   as_owner_ = false;

@@ -21,11 +21,11 @@
 // The idea of reservation: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/fork_deque.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
-#include <atomic>
 #include <cstdint>
 
 namespace ramie::detail {
@@ -64,8 +64,8 @@ class adaptive_lock {
   RAMIE_NOINLINE bool try_lock_slowly() noexcept;
   void end_ownership() noexcept;
 
-  std::atomic<fork_deque*> owner_{nullptr};  // null: fresh
-  std::atomic<std::uint32_t> inside_{0};
+  atomic<fork_deque*> owner_{nullptr};  // null: fresh
+  atomic<std::uint32_t> inside_{0};
   bool as_owner_ = false;  // how the lock is held now; written and read by the holder
   spin_lock others_;
 };

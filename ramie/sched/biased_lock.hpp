@@ -15,6 +15,7 @@
 // `others`. The thief gives up at T4 because the owner may be preempted between O1 and O5.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
 #include <mutex>
@@ -63,8 +64,8 @@ class biased_lock {
   }
 
  private:
-  std::atomic<std::uint32_t> inside_{0};
-  std::atomic<std::uint32_t> revoked_{0};
+  atomic<std::uint32_t> inside_{0};
+  atomic<std::uint32_t> revoked_{0};
   spin_lock others_;
 };
 

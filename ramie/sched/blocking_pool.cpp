@@ -1,5 +1,6 @@
 #include <ramie/sched/blocking_pool.hpp>
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 
 #include <pthread.h>
@@ -22,7 +23,7 @@ void blocking_pool::submit(blocking_call& call) {
   std::unique_lock guard{lock_};
   if (idle_ <= waiting_calls_ && threads_ < threads_most_) {
     try {
-      std::thread{[this] { thread_main(); }}.detach();  // counted instead: see the destructor
+      os_thread{[this] { thread_main(); }}.detach();  // counted instead: see the destructor
       ++threads_;
     } catch (const std::system_error& e) {
       if (threads_ == 0)

@@ -1,6 +1,8 @@
 // Threads on which fibers have blocking calls made, so that no worker is held up.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
+
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -39,8 +41,8 @@ class blocking_pool {
 
   const std::size_t threads_most_;
   const std::string name_;
-  std::mutex lock_;
-  std::condition_variable change_;
+  os_mutex lock_;
+  os_condition change_;
   blocking_call* first_ = nullptr;
   blocking_call* last_ = nullptr;
   std::size_t waiting_calls_ = 0;

@@ -17,7 +17,6 @@
 #include <ramie/stack/pool.hpp>
 
 #include <dirent.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,8 +95,7 @@ std::int64_t scheduler::before_long_sleep(std::int64_t asleep_ns) noexcept {
     return monitor_word_.load(std::memory_order_acquire) == 0 && nothing_can_wake_a_fiber();
   };
   if (stuck()) {
-    const timespec pause{0, 5'000'000};
-    ::nanosleep(&pause, nullptr);
+    os_sleep(5'000'000);
     if (stuck()) report_deadlock();
   }
   return asleep_ns == 0 ? first_ns : std::min(2 * asleep_ns, longest_ns);

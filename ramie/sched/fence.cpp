@@ -22,6 +22,9 @@ void init_fences() noexcept {
 }
 
 void heavy_fence() noexcept {
+#if RAMIE_INTERLEAVE
+  return interleave::heavy_fence();
+#endif
   if (asymmetric_fences) {
     // Fails only for a process that has not registered.
     static_cast<void>(::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));

@@ -6,9 +6,7 @@
 // RAMIE_MEMBARRIER=0 is set, both are full fences; which it is, is decided once, before the first worker starts.
 #pragma once
 
-#include <ramie/base/config.hpp>
-
-#include <atomic>
+#include <ramie/base/atomic.hpp>
 
 namespace ramie::detail {
 
@@ -19,11 +17,15 @@ void init_fences() noexcept;
 extern bool asymmetric_fences;
 
 RAMIE_ALWAYS_INLINE void full_fence() noexcept {
+#if RAMIE_INTERLEAVE
+  interleave::full_fence();
+#else
   // By hand, because ThreadSanitizer builds reject std::atomic_thread_fence.
 #if defined(__x86_64__)
   asm volatile("lock orl $0, -4(%%rsp)" ::: "memory", "cc");
 #else
   asm volatile("dmb ish" ::: "memory");
+#endif
 #endif
 }
 
@@ -39,7 +41,9 @@ RAMIE_ALWAYS_INLINE void light_fence() noexcept {
 void heavy_fence() noexcept;
 
 RAMIE_ALWAYS_INLINE void spin_pause() noexcept {
-#if defined(__x86_64__)
+#if RAMIE_INTERLEAVE
+  interleave::pause();
+#elif defined(__x86_64__)
   asm volatile("pause");
 #else
   asm volatile("isb");

@@ -12,6 +12,7 @@
 #include <ramie/sched/fork_deque.hpp>
 
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/worker.hpp>
 
@@ -42,7 +43,7 @@ struct promoted_job : task {
   fork_frame* frame = nullptr;
   std::uint64_t run = 0;  // what `state` said then: the parent may put its reference there at any time
   task* owner = nullptr;  // the fiber that forked it
-  std::atomic<std::uint32_t> claims{0};
+  atomic<std::uint32_t> claims{0};
 };
 
 namespace {

@@ -28,10 +28,10 @@
 // and the owner wakes one of them. The same comparison catches a full deque.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/word.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,8 +53,8 @@ struct fork_frame {
   promoted_job* promoted;  // set with deque == dead_forks; null there: was stolen before
 
   /// For those who wait and those who wake.
-  [[nodiscard]] std::atomic_ref<std::uint64_t> shared_state() noexcept {
-    return std::atomic_ref{*reinterpret_cast<std::uint64_t*>(&state)};
+  [[nodiscard]] atomic_ref<std::uint64_t> shared_state() noexcept {
+    return atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(&state)};
   }
 };
 

@@ -1,5 +1,7 @@
 #include <ramie/sched/futex.hpp>
 
+#include <ramie/base/atomic.hpp>
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -7,7 +9,10 @@
 
 namespace ramie::detail {
 
-void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+#if RAMIE_INTERLEAVE
+  return interleave::futex_wait(word, expected, timeout_ns);
+#else
   timespec timeout{};
   if (timeout_ns >= 0) {
     timeout.tv_sec = timeout_ns / 1'000'000'000;
@@ -15,10 +20,15 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, 
   }
   static_cast<void>(
       ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &timeout : nullptr, nullptr, 0));
+#endif
 }
 
-void futex_wake(const std::atomic<std::uint32_t>& word, int how_many) noexcept {
+void futex_wake(const atomic<std::uint32_t>& word, int how_many) noexcept {
+#if RAMIE_INTERLEAVE
+  interleave::futex_wake(word, how_many);
+#else
   static_cast<void>(::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0));
+#endif
 }
 
 }  // namespace ramie::detail

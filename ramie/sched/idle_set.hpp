@@ -10,9 +10,9 @@
 // I1..I3 and S1..S3 cannot both miss each other.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -50,8 +50,8 @@ class idle_set {
   spin_lock lock_;
   std::vector<worker*> sleeping_;
   std::uint32_t searching_ = 0;
-  alignas(64) std::atomic<std::uint32_t> hint_{0};
-  std::atomic<std::uint32_t> count_{0};
+  alignas(64) atomic<std::uint32_t> hint_{0};
+  atomic<std::uint32_t> count_{0};
 };
 
 }  // namespace ramie::detail

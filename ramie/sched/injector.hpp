@@ -2,11 +2,11 @@
 // wake-up needs no memory. One short lock; workers look here every so many dispatches and whenever they run dry.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/ready_item.hpp>
 #include <ramie/sched/spin_lock.hpp>
 #include <ramie/sched/task.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <mutex>
 
@@ -91,7 +91,7 @@ class injector {
 
  private:
   spin_lock lock_;
-  std::atomic<std::size_t> size_{0};
+  atomic<std::size_t> size_{0};
   intrusive_fifo<task> tasks_;
   intrusive_fifo<stack> stacks_;
   intrusive_fifo<task> residents_;

@@ -10,7 +10,8 @@
 //     order of their making, while the older ones can still be used. A destructor may make new ones.
 #pragma once
 
-#include <atomic>
+#include <ramie/base/atomic.hpp>
+
 #include <cstdint>
 
 namespace ramie::detail {
@@ -48,7 +49,7 @@ class local_table {
   void destroy_all() noexcept;
 
  private:
-  std::atomic<local_node*> first_{nullptr};
+  atomic<local_node*> first_{nullptr};
 };
 
 }  // namespace ramie::detail

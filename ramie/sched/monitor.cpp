@@ -9,6 +9,7 @@
 // After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
 //  monitor: word = 0, heavy fence, does anybody work?      worker: idle = false, light fence, word == 0? wake the monitor
 // The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/scheduler.hpp>
@@ -70,7 +71,7 @@ void scheduler::monitor_main() noexcept {
   int quiet_ticks = 0;
   std::int64_t nap_ns = 0;
   monitor_word_.store(1, std::memory_order_relaxed);
-  const std::atomic<std::uint32_t> nobody_wakes_this{0};
+  const atomic<std::uint32_t> nobody_wakes_this{0};
   while (!ending_.load(std::memory_order_acquire)) {
     const bool busy = monitor_round(now_ns());
     quiet_ticks = busy ? 0 : quiet_ticks + 1;
@@ -168,7 +169,7 @@ void scheduler::call_spare() noexcept {
     spares_active_.fetch_add(1, std::memory_order_acq_rel);
     watches_[w->number] = {};
     try {
-      w->thread = std::thread{[w] { w->thread_main(); }};
+      w->thread = os_thread{[w] { w->thread_main(); }};
     } catch (...) {
       spares_active_.fetch_sub(1, std::memory_order_acq_rel);
       count_.store(w->number, std::memory_order_release);

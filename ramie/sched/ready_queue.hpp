@@ -5,6 +5,7 @@
 // memory. Order is kept: once the list is not empty all additions go to it, until the ring has taken it up.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/biased_lock.hpp>
 #include <ramie/sched/ready_item.hpp>
 
@@ -94,8 +95,8 @@ class ready_queue {
   }
 
   biased_lock lock_;
-  std::atomic<std::uint32_t> head_{0};  // both written inside the lock only
-  std::atomic<std::uint32_t> tail_{0};
+  atomic<std::uint32_t> head_{0};  // both written inside the lock only
+  atomic<std::uint32_t> tail_{0};
   ready_item overflow_first_;
   ready_item overflow_last_;
   std::array<ready_item, ring_size> ring_{};

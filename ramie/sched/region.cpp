@@ -1,6 +1,7 @@
 #include <ramie/sched/region.hpp>
 
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/task.hpp>
 #include <ramie/sched/wait.hpp>
 #include <ramie/sched/worker.hpp>
@@ -21,7 +22,7 @@ RAMIE_NOINLINE region_chain& chain_of_thread() noexcept {
 }
 
 spin_lock stopped_lock;
-std::atomic<stopped_scope*> stopped_first{nullptr};  // written inside the lock
+atomic<stopped_scope*> stopped_first{nullptr};  // written inside the lock
 
 bool lies_on(const stack& s, const void* place) noexcept {
   const auto* at = static_cast<const char*>(place);

@@ -21,13 +21,12 @@
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/cpu_count.hpp>
 #include <ramie/sched/environment.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/stack/overflow.hpp>
-
-#include <time.h>
 
 #include <algorithm>
 #include <system_error>
@@ -41,7 +40,9 @@ constexpr int search_rounds_most = 1000;
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
 
 std::uint64_t cycles() noexcept {
-#if defined(__x86_64__)
+#if RAMIE_INTERLEAVE
+  return interleave::cycles();
+#elif defined(__x86_64__)
   return __builtin_ia32_rdtsc();
 #else
   std::uint64_t ticks;
@@ -407,7 +408,7 @@ scheduler::scheduler(const runtime_options& options)
   init_fences();
   init_fork_marks();
   install_overflow_handler();
-  workers_ = std::make_unique<std::atomic<worker*>[]>(workers_most);
+  workers_ = std::make_unique<atomic<worker*>[]>(workers_most);
   const std::size_t all = regular_ + static_cast<std::size_t>(options_.spare_workers);
   idle.reserve(all);
   watches_.resize(all);
@@ -437,8 +438,8 @@ worker* scheduler::add_worker(bool spare) {
 void scheduler::start_threads() {
   std::uint32_t n = 0;
   try {
-    for (; n < regular_; ++n) at(n).thread = std::thread{[w = &at(n)] { w->thread_main(); }};
-    monitor_ = std::thread{[this] { monitor_main(); }};
+    for (; n < regular_; ++n) at(n).thread = os_thread{[w = &at(n)] { w->thread_main(); }};
+    monitor_ = os_thread{[this] { monitor_main(); }};
   } catch (const std::system_error& e) {
     throw resource_error{
         "ramie: cannot start " +
@@ -460,8 +461,7 @@ void scheduler::end_threads() noexcept {
     // Again and again: one that is on its way to sleep has not yet entered the set.
     while (w.thread.joinable() && w.on_duty.load(std::memory_order_acquire)) {
       idle.wake_all();
-      const timespec pause{0, 20'000};
-      ::nanosleep(&pause, nullptr);
+      os_sleep(20'000);
     }
     w.wake_token.store(1, std::memory_order_release);  // a retired spare
     futex_wake(w.wake_token);
@@ -516,8 +516,7 @@ void scheduler::stop() {
   for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {
     for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down();
     cancel_all();
-    const timespec pause{0, pause_ns};
-    ::nanosleep(&pause, nullptr);
+    os_sleep(pause_ns);
   }
   end_threads();
   stopped_ = true;

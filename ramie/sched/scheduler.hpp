@@ -1,13 +1,13 @@
 // What the workers of one runtime share: the injection queue, the set of sleepers, the monitor, and the way in and out.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/blocking_pool.hpp>
 #include <ramie/sched/idle_set.hpp>
 #include <ramie/sched/injector.hpp>
 #include <ramie/sched/options.hpp>
 #include <ramie/sched/worker.hpp>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -145,13 +145,13 @@ class scheduler {
   stack_class& stack_class_;
   blocking_pool blocking_;
   injector injected_;
-  std::unique_ptr<std::atomic<worker*>[]> workers_;
-  std::atomic<std::size_t> count_{0};
-  std::atomic<bool> stopping_{false};  // accept nothing, cancel
-  std::atomic<bool> ending_{false};    // workers leave their loops
-  std::atomic<std::uint64_t> started_outside_{0};
-  std::atomic<std::uint32_t> outsiders_{0};  // threads inside inject/submit; the destructor waits for them
-  std::mutex stop_lock_;
+  std::unique_ptr<atomic<worker*>[]> workers_;
+  atomic<std::size_t> count_{0};
+  atomic<bool> stopping_{false};  // accept nothing, cancel
+  atomic<bool> ending_{false};    // workers leave their loops
+  atomic<std::uint64_t> started_outside_{0};
+  atomic<std::uint32_t> outsiders_{0};  // threads inside inject/submit; the destructor waits for them
+  os_mutex stop_lock_;
   bool stopped_ = false;
 
   // Monitor and spares.
@@ -163,11 +163,11 @@ class scheduler {
     bool stalled = false;
   };
   std::vector<watch> watches_;
-  std::atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
-  std::atomic<std::uint32_t> spares_wanted_{0};
-  std::atomic<std::uint32_t> spares_active_{0};
+  atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
+  atomic<std::uint32_t> spares_wanted_{0};
+  atomic<std::uint32_t> spares_active_{0};
   std::vector<std::unique_ptr<worker>> retired_for_good_;  // spares whose thread could not be started
-  std::thread monitor_;
+  os_thread monitor_;
 };
 
 }  // namespace ramie::detail

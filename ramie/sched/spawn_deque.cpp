@@ -1,5 +1,7 @@
 #include <ramie/sched/spawn_deque.hpp>
 
+#include <ramie/base/atomic.hpp>
+
 #include <algorithm>
 
 namespace ramie::detail {
@@ -45,7 +47,7 @@ void spawn_deque::grow() {
   const std::int64_t t = top_.load(std::memory_order_relaxed);
   const std::int64_t b = bottom_.load(std::memory_order_relaxed);
   const std::int64_t larger = size_ * 2;
-  auto slots = std::make_unique<std::atomic<task*>[]>(static_cast<std::size_t>(larger));
+  auto slots = std::make_unique<atomic<task*>[]>(static_cast<std::size_t>(larger));
   for (std::int64_t i = t; i < b; ++i)
     slots[static_cast<std::size_t>(i & (larger - 1))].store(
         slots_[static_cast<std::size_t>(i & (size_ - 1))].load(std::memory_order_relaxed), std::memory_order_relaxed);

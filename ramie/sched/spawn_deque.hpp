@@ -10,9 +10,9 @@
 // T5, by at most steal_most: the owner's test for room leaves that margin.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,7 @@ class spawn_deque {
  public:
   static constexpr std::int64_t steal_most = 32;
 
-  spawn_deque() : slots_{std::make_unique<std::atomic<task*>[]>(first_size)}, size_{first_size} {}
+  spawn_deque() : slots_{std::make_unique<atomic<task*>[]>(first_size)}, size_{first_size} {}
 
   /// Owner. Returns how many there are now. Throws std::bad_alloc, and then `t` was not added.
   RAMIE_ALWAYS_INLINE std::size_t push(task* t) {
@@ -69,9 +69,9 @@ class spawn_deque {
   RAMIE_COLD task* pop_slowly(std::int64_t b) noexcept;
   RAMIE_COLD void grow();
 
-  std::atomic<std::int64_t> bottom_{0};
-  std::atomic<std::int64_t> top_{0};
-  std::unique_ptr<std::atomic<task*>[]> slots_;
+  atomic<std::int64_t> bottom_{0};
+  atomic<std::int64_t> top_{0};
+  std::unique_ptr<atomic<task*>[]> slots_;
   std::int64_t size_;
   spin_lock thieves_;
 };

@@ -1,11 +1,9 @@
 // A lock for critical sections of a few dozen instructions.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/fence.hpp>
 
-#include <sched.h>
-
-#include <atomic>
 #include <cstdint>
 
 namespace ramie::detail {
@@ -28,10 +26,10 @@ class spin_lock {
     for (int round = 0;; ++round) {
       if (try_lock()) return;
       if (round < 64) spin_pause();
-      else ::sched_yield();
+      else os_yield();
     }
   }
-  std::atomic<std::uint32_t> held_{0};
+  atomic<std::uint32_t> held_{0};
 };
 
 }  // namespace ramie::detail

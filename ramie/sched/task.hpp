@@ -9,13 +9,13 @@
 // The end exchanges in `done`: what it finds there says whether to wake, to free, or to leave all to the handle.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/config.hpp>
 #include <ramie/sched/local_table.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/task_memory.hpp>
 #include <ramie/sched/wait.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -66,12 +66,12 @@ struct task {
 
   const task_type* type = nullptr;
   task* next = nullptr;  // link of the injection queue and of the ready queue's overflow
-  std::atomic<std::uint64_t> completion{0};
-  std::atomic<stack*> where{nullptr};         // the stack it runs or waits on; null before its start
-  std::atomic<worker*> home{nullptr};         // the worker that ran it last
-  task* parent = nullptr;                     // strand_flag: whose job this is
-  std::atomic<task_extras*> extras{nullptr};  // made by the fiber itself, or before it is submitted
-  std::atomic<std::uint32_t> flags{0};
+  atomic<std::uint64_t> completion{0};
+  atomic<stack*> where{nullptr};         // the stack it runs or waits on; null before its start
+  atomic<worker*> home{nullptr};         // the worker that ran it last
+  task* parent = nullptr;                // strand_flag: whose job this is
+  atomic<task_extras*> extras{nullptr};  // made by the fiber itself, or before it is submitted
+  atomic<std::uint32_t> flags{0};
   std::uint8_t list = 0;  // of task_cache; no_list: from operator new with task_alignment_most
   // then the closure, or in its place the result
 };

@@ -5,10 +5,10 @@
 // fires is taken out under the lock and not touched afterwards, so its waiter may go away as soon as it runs.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/spin_lock.hpp>
 #include <ramie/sched/wait.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -51,12 +51,12 @@ class timer_queue {
   void take_out(std::size_t at) noexcept;
 
   spin_lock lock_;
-  std::atomic<std::int64_t> next_ns_{never};
+  atomic<std::int64_t> next_ns_{never};
   std::vector<entry> heap_;
 };
 
 [[nodiscard]] inline std::int64_t now_ns() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(steady::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(os_now().time_since_epoch()).count();
 }
 
 /// Deadline in nanoseconds for a time point, saturating.

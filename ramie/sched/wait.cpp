@@ -1,6 +1,7 @@
 #include <ramie/sched/wait.hpp>
 
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/region.hpp>
@@ -8,9 +9,6 @@
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/sched/worker.hpp>
 #include <ramie/stack/pool.hpp>
-
-#include <sched.h>
-#include <time.h>
 
 #include <exception>
 #include <mutex>
@@ -33,12 +31,12 @@ void go_on(stack* s, std::uint32_t state_before) noexcept {
   // A fiber that was armed finds out at its own switch (W3).
 }
 
-std::atomic<std::size_t> threads_in_wait{0};
+atomic<std::size_t> threads_in_wait{0};
 
 /// For those who meet `held`. The holder may have been preempted.
 void pause_a_little(int& round) noexcept {
   if (++round < 64) spin_pause();
-  else ::sched_yield();
+  else os_yield();
 }
 
 /// Descriptors of plain threads: like those of stacks they are never freed, only reused.
@@ -66,7 +64,7 @@ class thread_descriptors {
   }
 
  private:
-  std::mutex lock_;
+  os_mutex lock_;
   std::vector<stack*> all_;
   std::vector<stack*> free_;
 };
@@ -277,8 +275,7 @@ wake_reason wait::suspend_fiber() {
           "vm.overcommit_memory)",
           ENOMEM};
     }
-    const timespec pause{0, 1'000'000};
-    ::nanosleep(&pause, nullptr);  // stalls this worker, as a plain thread would, until stacks come back
+    os_sleep(1'000'000);  // stalls this worker, as a plain thread would, until stacks come back
   }
   return reason();
 }

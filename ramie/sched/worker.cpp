@@ -13,6 +13,7 @@
 #include <ramie/sched/worker.hpp>
 
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/sched/scheduler.hpp>
@@ -20,7 +21,6 @@
 
 #include <cxxabi.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ RAMIE_COLD void park_slowly(stack* s) noexcept {
                                              std::memory_order_acq_rel))
       return;
     if (++round < 64) spin_pause();
-    else ::sched_yield();
+    else os_yield();
   }
 }
 
@@ -376,7 +376,7 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c) : owner{&s}, stack
   bottom.store_relaxed(base);
   top.store_relaxed(base);
   limit.store_relaxed(asymmetric_fences ? end - 1 : nullptr);
-  static std::atomic<std::uint64_t> workers_ever{0};
+  static atomic<std::uint64_t> workers_ever{0};
   session = (workers_ever.fetch_add(1, std::memory_order_relaxed) + 1)
             << 40;  // a trillion switches until the next one's
   random = (std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u;

@@ -2,6 +2,7 @@
 // caches of stacks and task blocks. Its loop runs on pooled stacks; see worker.cpp.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/fork_deque.hpp>
 #include <ramie/sched/ready_queue.hpp>
@@ -14,7 +15,6 @@
 #include <ramie/stack/pool.hpp>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -32,7 +32,7 @@ class counter {
   [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
 
  private:
-  std::atomic<std::uint64_t> value_{0};
+  atomic<std::uint64_t> value_{0};
 };
 
 struct alignas(128) worker : fork_deque {
@@ -43,8 +43,8 @@ struct alignas(128) worker : fork_deque {
   std::uint32_t unsampled = 0;
   std::uint64_t deferred_at = 0;          // cycle count when a ready item was left to this worker alone, or 0
   std::uint64_t tick_at = 0;              // cycle count of the last tick, or 0
-  std::atomic<std::uint64_t> slice{0};    // cycles that a dispatch takes, roughly
-  std::atomic<bool> draining{false};      // the runtime shuts down: cancellable waits end at once
+  atomic<std::uint64_t> slice{0};         // cycles that a dispatch takes, roughly
+  atomic<bool> draining{false};           // the runtime shuts down: cancellable waits end at once
   bool searching = false;                 // counted in idle_set
   bool spare = false;                     // stands in for stalled workers
   exception_state* exceptions = nullptr;  // of the thread
@@ -57,10 +57,10 @@ struct alignas(128) worker : fork_deque {
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
   timer_queue timers;
-  resident_list residents;                   // made here, wherever they run
-  std::atomic<std::uint32_t> wake_token{0};  // futex: 1 means go on
-  std::atomic<bool> idle{false};             // sleeps, or is about to
-  std::atomic<bool> on_duty{false};          // the loop runs (spares: not retired)
+  resident_list residents;              // made here, wherever they run
+  atomic<std::uint32_t> wake_token{0};  // futex: 1 means go on
+  atomic<bool> idle{false};             // sleeps, or is about to
+  atomic<bool> on_duty{false};          // the loop runs (spares: not retired)
 
   stack* first = nullptr;      // for the first loop
   context native;              // the thread's own stack while the loop runs
@@ -77,8 +77,8 @@ struct alignas(128) worker : fork_deque {
   std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
   std::uint32_t number = 0;
   std::uint64_t random = 0;
-  std::thread thread;
-  std::atomic<int> thread_id{0};  // the kernel's; 0: not known yet
+  os_thread thread;
+  atomic<int> thread_id{0};  // the kernel's; 0: not known yet
 
   worker(scheduler& s, std::uint32_t n, stack_class& c);
 

@@ -17,6 +17,7 @@
 // first hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its wait is over.
 #include <ramie/stack/pool.hpp>
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/stack/guard.hpp>
@@ -27,7 +28,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <mutex>
 #include <string>
@@ -129,7 +129,7 @@ class stack_class {
     return std::clamp(warm_size_max / slot_size, std::size_t{1}, warm_stacks_max);
   }
 
-  mutable std::mutex lock_;
+  mutable os_mutex lock_;
   // All below under the lock. Warm stacks are in two generations, so that those that go cold are not those just given.
   stack_list young_;
   stack_list old_;
@@ -281,8 +281,8 @@ constexpr std::size_t sizes = static_cast<std::size_t>(std::countr_zero(stack_si
 constexpr std::size_t guard_kinds = 4;
 
 // Every class there is. Never destroyed, because threads that outlive main may still give stacks back.
-constinit std::array<std::array<std::atomic<stack_class*>, guard_kinds>, sizes> classes{};
-constinit std::mutex classes_lock;
+constinit std::array<std::array<atomic<stack_class*>, guard_kinds>, sizes> classes{};
+constinit os_mutex classes_lock;
 
 }  // namespace
 

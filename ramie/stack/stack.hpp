@@ -4,9 +4,9 @@
 // that comes late may always look at one: the epoch in `wait_word` tells it that its wait is over.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/context/context.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,10 +16,10 @@ class stack_class;  // all stacks of one size and one kind of guard, see pool.hp
 struct wait_site;   // sched/wait.hpp
 
 struct alignas(64) stack {
-  context saved;                         // where to resume; complete only after the switch away
-  std::atomic<std::uint32_t> wait_word;  // sched/wait.hpp: epoch, reason, state
-  std::uint32_t index;                   // which slot of the class
-  std::atomic<void*> occupant;           // the task that runs or waits here, null while pooled
+  context saved;                    // where to resume; complete only after the switch away
+  atomic<std::uint32_t> wait_word;  // sched/wait.hpp: epoch, reason, state
+  std::uint32_t index;              // which slot of the class
+  atomic<void*> occupant;           // the task that runs or waits here, null while pooled
   union {
     stack* next;            // link of the pool's free lists and of the run queues
     const wait_site* site;  // while it waits: for what, and where

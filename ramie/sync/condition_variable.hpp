@@ -10,10 +10,10 @@
 //  C4 However the wait ended, the user's lock is taken again before anything is returned or thrown.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sync/deadline.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -82,7 +82,7 @@ class condition_variable {
  private:
   struct node : detail::queued_wait {
     static constexpr std::uint64_t notified = 1;  // no reference looks like that
-    std::atomic<std::uint64_t> what{0};
+    detail::atomic<std::uint64_t> what{0};
   };
   void enter(node& n) noexcept;
   /// C2: false if the wait is over.

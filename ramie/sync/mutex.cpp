@@ -36,12 +36,11 @@
 // Rejected: the favour from the first use on. Each mutex that two workers use, however short it lives, paid a heavy
 // fence then.
 #include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/sync/mutex.hpp>
 #include <ramie/sync/recursive_mutex.hpp>
-
-#include <sched.h>
 
 #include <string>
 
@@ -95,7 +94,7 @@ void mutex::end_favour() noexcept {
       detail::heavy_fence();
       for (int tries = 0; inside_.load(std::memory_order_acquire) != 0; ++tries) {
         if (tries < 64) detail::spin_pause();
-        else ::sched_yield();
+        else detail::os_yield();
       }
       const bool is_held = held_.load(std::memory_order_acquire);
       held_.store(false, std::memory_order_relaxed);
@@ -103,7 +102,7 @@ void mutex::end_favour() noexcept {
       return;
     }
     if (round < 64) detail::spin_pause();
-    else ::sched_yield();
+    else detail::os_yield();
     seen = word_.load(std::memory_order_acquire);
   }
 }
@@ -139,7 +138,7 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
   for (int round = 0;; ++round) {
     if ((seen & locked) == 0) return false;
     if (take_queue(seen)) break;
-    if (round > 64) ::sched_yield();
+    if (round > 64) detail::os_yield();
   }
   if (in_front) queue_.push_front(n);
   else queue_.push_back(n);
@@ -159,7 +158,7 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
 void mutex::dequeue(node& n) noexcept {
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
   for (int round = 0; !take_queue(seen); ++round)
-    if (round > 64) ::sched_yield();
+    if (round > 64) detail::os_yield();
   queue_.remove(n);
   const std::uint32_t off = busy | (queue_.empty() ? waiting : 0);
   word_.fetch_and(~off, std::memory_order_release);
@@ -204,7 +203,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
       pause_in_round(round++);
       continue;
     }
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = detail::os_now();
     if (since == detail::steady_time{}) since = now;
     if (deadline != nullptr && now >= *deadline) {  // M7
       if (awake && !word_.compare_exchange_strong(seen, seen & ~woken, std::memory_order_relaxed)) continue;
@@ -252,7 +251,7 @@ void mutex::unlock_slowly() noexcept {
     } else if (take_queue(seen)) {
       break;
     } else if (round > 64) {
-      ::sched_yield();
+      detail::os_yield();
     }
   }
   // M4, M6.

@@ -2,12 +2,12 @@
 // wait.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/fence.hpp>
 #include <ramie/sched/wait_list.hpp>
 #include <ramie/sync/deadline.hpp>
 #include <ramie/sync/identity.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <source_location>
@@ -128,14 +128,14 @@ class mutex {
   void dequeue(node& n) noexcept;
   bool worth_spinning(const detail::fork_deque* w) const noexcept;
 
-  std::atomic<std::uintptr_t> favourite_{undecided};
-  std::atomic<std::uint32_t> word_{0};
-  std::atomic<std::uint32_t> inside_{0};
-  std::atomic<const void*> owner_{nullptr};               // who holds it (identity.hpp)
-  std::atomic<const detail::fork_deque*> last_{nullptr};  // the worker on which it was taken last
-  std::atomic<bool> held_{false};                         // by way of the favour
-  std::uint32_t streak_ = 0;                              // the holder's
-  detail::wait_list<node> queue_;                         // of whoever set `busy`
+  detail::atomic<std::uintptr_t> favourite_{undecided};
+  detail::atomic<std::uint32_t> word_{0};
+  detail::atomic<std::uint32_t> inside_{0};
+  detail::atomic<const void*> owner_{nullptr};               // who holds it (identity.hpp)
+  detail::atomic<const detail::fork_deque*> last_{nullptr};  // the worker on which it was taken last
+  detail::atomic<bool> held_{false};                         // by way of the favour
+  std::uint32_t streak_ = 0;                                 // the holder's
+  detail::wait_list<node> queue_;                            // of whoever set `busy`
 };
 
 /// mutex with timed forms, as std::timed_mutex: they return false if it was not to be had in time.

@@ -8,9 +8,9 @@
 // The rest as in wait_queue.hpp.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
-#include <atomic>
 #include <functional>
 #include <utility>
 
@@ -39,7 +39,7 @@ class once_flag {
   void end(bool success) noexcept;
 
   detail::wait_queue queue_;
-  std::atomic<const void*> by_{nullptr};  // who does it (identity.hpp)
+  detail::atomic<const void*> by_{nullptr};  // who does it (identity.hpp)
 };
 
 /// Calls f(args...) if no call through `flag` has returned yet. Returns when one has: other callers suspend meanwhile.

@@ -8,10 +8,10 @@
 // The rest as in wait_queue.hpp.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sync/deadline.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
-#include <atomic>
 #include <exception>
 #include <optional>
 #include <source_location>
@@ -59,8 +59,8 @@ class shared_state_base {
  private:
   static constexpr std::uint64_t pending = 0, being_written = 1, ready = 2;
   wait_queue queue_;
-  std::atomic<std::uint32_t> references_{1};
-  std::atomic<bool> future_taken_{false};
+  atomic<std::uint32_t> references_{1};
+  atomic<bool> future_taken_{false};
 };
 
 [[noreturn]] void throw_without_state(const char* call);

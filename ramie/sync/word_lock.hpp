@@ -6,11 +6,9 @@
 // primitive's life right then.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/fence.hpp>
 
-#include <sched.h>
-
-#include <atomic>
 #include <cstdint>
 
 namespace ramie::detail {
@@ -56,11 +54,11 @@ class word_lock {
       std::uint64_t seen = word_.load(std::memory_order_relaxed);
       if ((seen & held) == 0 && take(seen)) return seen >> 1;
       if (round < 64) spin_pause();
-      else ::sched_yield();  // the holder may have been preempted
+      else os_yield();  // the holder may have been preempted
     }
   }
 
-  std::atomic<std::uint64_t> word_;
+  atomic<std::uint64_t> word_;
 };
 
 }  // namespace ramie::detail
