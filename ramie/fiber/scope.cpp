@@ -2,6 +2,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/sched/backoff.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/wait.hpp>
 #include <ramie/sched/worker.hpp>
@@ -58,8 +59,8 @@ scope::rare& scope::get_rare() noexcept {
     rare_.store(seen, std::memory_order_release);
     return *seen;
   }
-  while (seen == busy || seen == nullptr) {
-    detail::spin_pause();
+  for (int round = 0; seen == busy || seen == nullptr;) {
+    detail::pause_a_little(round);
     seen = rare_.load(std::memory_order_acquire);
   }
   return *seen;

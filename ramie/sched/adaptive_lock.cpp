@@ -1,6 +1,7 @@
 #include <ramie/sched/adaptive_lock.hpp>
 
 #include <ramie/base/atomic.hpp>
+#include <ramie/sched/backoff.hpp>
 
 namespace ramie::detail {
 
@@ -32,10 +33,7 @@ void adaptive_lock::end_ownership() noexcept {
   if (seen != nobody()) {
     owner_.store(nobody(), std::memory_order_relaxed);
     if (seen != nullptr) heavy_fence();
-    for (int round = 0; inside_.load(std::memory_order_acquire) != 0; ++round) {
-      if (round < 64) spin_pause();
-      else os_yield();
-    }
+    for (int round = 0; inside_.load(std::memory_order_acquire) != 0;) pause_a_little(round);
   }
   as_owner_ = false;
 }

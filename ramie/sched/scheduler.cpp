@@ -23,6 +23,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/sched/backoff.hpp>
 #include <ramie/sched/cpu_count.hpp>
 #include <ramie/sched/environment.hpp>
 #include <ramie/sched/futex.hpp>
@@ -471,7 +472,7 @@ void scheduler::end_threads() noexcept {
     if (w->thread.joinable()) w->thread.join();
     else release_stack(w->first);  // never started
   }
-  while (outsiders_.load(std::memory_order_acquire) != 0) spin_pause();
+  for (int round = 0; outsiders_.load(std::memory_order_acquire) != 0;) pause_a_little(round);
   for (std::size_t i = 0; i < worker_count(); ++i) delete &at(i);
   count_.store(0, std::memory_order_release);
   trim_task_memory();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ramie/base/atomic.hpp>
-#include <ramie/sched/fence.hpp>
+#include <ramie/sched/backoff.hpp>
 
 #include <cstdint>
 
@@ -23,11 +23,7 @@ class spin_lock {
 
  private:
   RAMIE_COLD void lock_slowly() noexcept {
-    for (int round = 0;; ++round) {
-      if (try_lock()) return;
-      if (round < 64) spin_pause();
-      else os_yield();
-    }
+    for (int round = 0; !try_lock();) pause_a_little(round);
   }
   atomic<std::uint32_t> held_{0};
 };

@@ -3,6 +3,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/sched/backoff.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/scheduler.hpp>
@@ -32,12 +33,6 @@ void go_on(stack* s, std::uint32_t state_before) noexcept {
 }
 
 atomic<std::size_t> threads_in_wait{0};
-
-/// For those who meet `held`. The holder may have been preempted.
-void pause_a_little(int& round) noexcept {
-  if (++round < 64) spin_pause();
-  else os_yield();
-}
 
 /// Descriptors of plain threads: like those of stacks they are never freed, only reused.
 class thread_descriptors {

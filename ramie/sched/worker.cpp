@@ -16,6 +16,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/context/sanitizer.hpp>
+#include <ramie/sched/backoff.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/stack/overflow.hpp>
 
@@ -50,8 +51,7 @@ RAMIE_COLD void park_slowly(stack* s) noexcept {
         s->wait_word.compare_exchange_strong(word, (word & ~wait_word::state_mask) | wait_word::parked,
                                              std::memory_order_acq_rel))
       return;
-    if (++round < 64) spin_pause();
-    else os_yield();
+    pause_a_little(round);
   }
 }
 

@@ -39,6 +39,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/sched/backoff.hpp>
 #include <ramie/sync/mutex.hpp>
 #include <ramie/sync/recursive_mutex.hpp>
 
@@ -88,21 +89,17 @@ void mutex::become_favourite(const detail::fork_deque* w) noexcept {
 
 void mutex::end_favour() noexcept {
   std::uint32_t seen = word_.load(std::memory_order_acquire);
-  for (int round = 0; (seen & favoured) != 0; ++round) {
+  for (int round = 0; (seen & favoured) != 0;) {
     if (seen == favoured && word_.compare_exchange_strong(seen, favoured | ending, std::memory_order_acquire)) {
       favourite_.store(nobody, std::memory_order_relaxed);
       detail::heavy_fence();
-      for (int tries = 0; inside_.load(std::memory_order_acquire) != 0; ++tries) {
-        if (tries < 64) detail::spin_pause();
-        else detail::os_yield();
-      }
+      for (int tries = 0; inside_.load(std::memory_order_acquire) != 0;) detail::pause_a_little(tries);
       const bool is_held = held_.load(std::memory_order_acquire);
       held_.store(false, std::memory_order_relaxed);
       word_.store(is_held ? locked : 0, std::memory_order_release);
       return;
     }
-    if (round < 64) detail::spin_pause();
-    else detail::os_yield();
+    detail::pause_a_little(round);
     seen = word_.load(std::memory_order_acquire);
   }
 }
@@ -122,12 +119,13 @@ bool mutex::try_lock_slowly() noexcept {
   }
 }
 
-/// Takes `busy` if it is off in `seen`. Otherwise, or if the word has changed, loads it anew and returns false.
-bool mutex::take_queue(std::uint32_t& seen) noexcept {
+/// Takes `busy` if it is off in `seen`. Otherwise, or if the word has changed, loads it anew after a pause and returns
+/// false; `round` counts the pauses.
+bool mutex::take_queue(std::uint32_t& seen, int& round) noexcept {
   if ((seen & busy) == 0 &&
       word_.compare_exchange_weak(seen, seen | busy, std::memory_order_acquire, std::memory_order_relaxed))
     return true;
-  detail::spin_pause();
+  detail::pause_a_little(round);
   seen = word_.load(std::memory_order_relaxed);
   return false;
 }
@@ -135,10 +133,9 @@ bool mutex::take_queue(std::uint32_t& seen) noexcept {
 /// M3. False if the mutex is free, or favoured, by now; then nothing was done.
 bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
-  for (int round = 0;; ++round) {
+  for (int round = 0;;) {
     if ((seen & locked) == 0) return false;
-    if (take_queue(seen)) break;
-    if (round > 64) detail::os_yield();
+    if (take_queue(seen, round)) break;
   }
   if (in_front) queue_.push_front(n);
   else queue_.push_back(n);
@@ -157,8 +154,8 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
 /// M7.
 void mutex::dequeue(node& n) noexcept {
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
-  for (int round = 0; !take_queue(seen); ++round)
-    if (round > 64) detail::os_yield();
+  for (int round = 0; !take_queue(seen, round);) {
+  }
   queue_.remove(n);
   const std::uint32_t off = busy | (queue_.empty() ? waiting : 0);
   word_.fetch_and(~off, std::memory_order_release);
@@ -241,17 +238,15 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
 
 void mutex::unlock_slowly() noexcept {
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
-  for (int round = 0;; ++round) {
+  for (int round = 0;;) {
     if ((seen & favoured) != 0) {
       end_favour();
       seen = word_.load(std::memory_order_relaxed);
     } else if ((seen & waiting) == 0 || (seen & woken) != 0) {
       if (word_.compare_exchange_weak(seen, seen & ~locked, std::memory_order_release, std::memory_order_relaxed))
         return;
-    } else if (take_queue(seen)) {
+    } else if (take_queue(seen, round)) {
       break;
-    } else if (round > 64) {
-      detail::os_yield();
     }
   }
   // M4, M6.

@@ -123,7 +123,7 @@ class mutex {
   void end_favour() noexcept;
   [[noreturn]] void unlocked_by_stranger() const;
   [[noreturn]] void destroyed_in_use() const noexcept;
-  bool take_queue(std::uint32_t& seen) noexcept;
+  bool take_queue(std::uint32_t& seen, int& round) noexcept;
   bool enqueue(node& n, bool in_front, bool awake) noexcept;
   void dequeue(node& n) noexcept;
   bool worth_spinning(const detail::fork_deque* w) const noexcept;

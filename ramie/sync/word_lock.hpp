@@ -7,7 +7,7 @@
 #pragma once
 
 #include <ramie/base/atomic.hpp>
-#include <ramie/sched/fence.hpp>
+#include <ramie/sched/backoff.hpp>
 
 #include <cstdint>
 
@@ -50,11 +50,10 @@ class word_lock {
     return word_.compare_exchange_weak(seen, seen | held, std::memory_order_acquire, std::memory_order_relaxed);
   }
   RAMIE_COLD std::uint64_t lock_slowly() noexcept {
-    for (int round = 0;; ++round) {
+    for (int round = 0;;) {
       std::uint64_t seen = word_.load(std::memory_order_relaxed);
       if ((seen & held) == 0 && take(seen)) return seen >> 1;
-      if (round < 64) spin_pause();
-      else os_yield();  // the holder may have been preempted
+      pause_a_little(round);
     }
   }
 
