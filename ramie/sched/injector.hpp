@@ -46,25 +46,17 @@ class intrusive_fifo {
 
 class injector {
  public:
-  void push(task* t) noexcept {
+  /// A new task.
+  void push_new(task* t) noexcept {
     std::lock_guard guard{lock_};
     tasks_.push(t);
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
-  void push(stack* s) noexcept {
-    std::lock_guard guard{lock_};
-    stacks_.push(s);
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
-  /// A resident that has something to do.
-  void push_resident(task* t) noexcept {
-    std::lock_guard guard{lock_};
-    residents_.push(t);
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    one_more();
   }
   void push(ready_item ready) noexcept {
-    if (ready.is_resident()) push_resident(ready.as_resident());
-    else push(ready.as_stack());
+    std::lock_guard guard{lock_};
+    if (ready.is_resident()) residents_.push(ready.as_resident());
+    else stacks_.push(ready.as_stack());
+    one_more();
   }
   struct item {
     stack* resume = nullptr;
@@ -90,6 +82,8 @@ class injector {
   [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
 
  private:
+  void one_more() noexcept { size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+
   spin_lock lock_;
   atomic<std::size_t> size_{0};
   intrusive_fifo<task> tasks_;

@@ -30,7 +30,7 @@ TEST(injectors, are_first_in_first_out_within_a_kind) {
   std::vector<task> tasks(10);
   const auto stacks = std::unique_ptr<stack[]>(new stack[10]{});
   for (std::size_t i = 0; i < 10; ++i) {
-    queue.push(&tasks[i]);
+    queue.push_new(&tasks[i]);
     queue.push(&stacks[i]);
   }
   EXPECT_EQ(queue.size(), 20u);
@@ -40,7 +40,7 @@ TEST(injectors, are_first_in_first_out_within_a_kind) {
   for (std::size_t i = 1; i < 10; ++i) EXPECT_EQ(queue.pop(false, any).start, &tasks[i]);
   EXPECT_EQ(queue.size(), 0u);
   // And again, after it ran empty.
-  queue.push(&tasks[3]);
+  queue.push_new(&tasks[3]);
   EXPECT_EQ(queue.pop(false, any).start, &tasks[3]);
   EXPECT_FALSE(queue.pop(false, any));
 }
@@ -79,7 +79,7 @@ TEST(injectors, lose_and_double_nothing) {
     threads.emplace_back([&, producer] {
       for (std::size_t i = producer; i < n; i += 2) {
         stacks[i].index = static_cast<std::uint32_t>(i);
-        queue.push(&tasks[i]);
+        queue.push_new(&tasks[i]);
         queue.push(&stacks[i]);
       }
     });

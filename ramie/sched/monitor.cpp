@@ -144,7 +144,7 @@ void scheduler::rescue(worker& w) noexcept {
   std::array<ready_item, ready_queue::steal_most> items;
   std::size_t moved = 0;
   for (std::size_t n; (n = w.spawned.steal(tasks.data())) != 0; moved += n)
-    for (std::size_t i = 0; i < n; ++i) injected_.push(tasks[i]);
+    for (std::size_t i = 0; i < n; ++i) injected_.push_new(tasks[i]);
   for (std::size_t n; (n = w.ready.steal_half(items.data())) != 0; moved += n)
     for (std::size_t i = 0; i < n; ++i) injected_.push(items[i]);
   if (moved != 0) wake_for_injection();

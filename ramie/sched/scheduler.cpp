@@ -218,7 +218,7 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
         try {
           w->spawned.push(loot[i]);
         } catch (const std::bad_alloc&) {
-          injected_.push(loot[i]);
+          injected_.push_new(loot[i]);
         }
       }
       return {.start = loot[0]};
@@ -339,17 +339,10 @@ void scheduler::wake_for_injection() noexcept {
   if (idle.hint()) idle.wake_one();
 }
 
-void scheduler::inject(stack* s) noexcept {
+void scheduler::inject(ready_item ready) noexcept {
   // Once pushed, the fiber may run, end, and let the runtime end: `outsiders_` keeps this object until we are through.
   outsiders_.fetch_add(1, std::memory_order_acquire);
-  injected_.push(s);
-  wake_for_injection();
-  outsiders_.fetch_sub(1, std::memory_order_release);
-}
-
-void scheduler::inject_resident(task* t) noexcept {
-  outsiders_.fetch_add(1, std::memory_order_acquire);
-  injected_.push_resident(t);
+  injected_.push(ready);
   wake_for_injection();
   outsiders_.fetch_sub(1, std::memory_order_release);
 }
@@ -384,7 +377,7 @@ void scheduler::submit(task* t) {
     outsiders_.fetch_sub(1, std::memory_order_release);
     refuse_spawn();
   }
-  injected_.push(t);
+  injected_.push_new(t);
   wake_for_injection();
   outsiders_.fetch_sub(1, std::memory_order_release);
 }
@@ -393,7 +386,7 @@ void scheduler::submit_promoted(worker* w, task* t) noexcept {
   try {
     published(w, w->spawned.push(t));
   } catch (const std::bad_alloc&) {
-    injected_.push(t);
+    injected_.push_new(t);
     wake_for_injection();
   }
 }

@@ -49,10 +49,8 @@ class scheduler {
   void submit_here(worker* w, task* t);
   /// A promoted fork job of the running fiber. Never fails.
   void submit_promoted(worker* w, task* t) noexcept;
-  /// A stack that goes on, from outside the workers.
-  void inject(stack* s) noexcept;
-  /// The same for a resident.
-  void inject_resident(task* t) noexcept;
+  /// A stack that goes on, or a resident with something to do, from outside the workers.
+  void inject(ready_item ready) noexcept;
 
   /// Stops accepting, cancels, waits until nothing is left, ends the threads. Once; later calls return at once. Not
   /// from a worker of this scheduler.

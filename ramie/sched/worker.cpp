@@ -364,7 +364,7 @@ void make_resident_ready(scheduler& s, task& t) noexcept {
     w->wakes.add();
     s.published_ready(w, w->ready.push(&t));
   } else {
-    s.inject_resident(&t);
+    s.inject(&t);
   }
 }
 
