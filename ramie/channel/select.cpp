@@ -1,6 +1,7 @@
 #include <ramie/channel/select_case.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/base/random.hpp>
 #include <ramie/channel/select.hpp>
 #include <ramie/sched/worker.hpp>
 
@@ -11,12 +12,9 @@ template std::size_t select_take_out(case_pointers&, std::size_t) noexcept;
 template select_case::step select_add(case_pointers&, std::size_t&, wait&, std::size_t&);
 
 std::uint32_t random_below(std::uint32_t bound) noexcept {
-  if (worker* w = current_worker(); w != nullptr) return w->random_below(bound);
-  static thread_local std::uint64_t state = reinterpret_cast<std::uintptr_t>(&state) | 1;
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return static_cast<std::uint32_t>(((state * 2685821657736338717u) >> 32) * bound >> 32);
+  if (worker* w = current_worker(); w != nullptr) return w->random.below(bound);
+  static thread_local random_source own{reinterpret_cast<std::uintptr_t>(&own) | 1};
+  return own.below(bound);
 }
 
 bool select_case::is_ready_for(const stack* self) const noexcept {

@@ -165,7 +165,7 @@ work scheduler::search(worker* w) noexcept {
   for (int round = 0; round < search_rounds_most && cycles() - begun < cycles_in_us(search_us); ++round) {
     if (work next = take_injected(w, false)) return next;
     const auto n = static_cast<std::uint32_t>(worker_count());
-    const std::uint32_t start = w->random_below(n);
+    const std::uint32_t start = w->random.below(n);
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::uint32_t number = (start + i) % n;
       worker& victim = at(number);

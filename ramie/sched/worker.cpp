@@ -368,7 +368,8 @@ void make_resident_ready(scheduler& s, task& t) noexcept {
   }
 }
 
-worker::worker(scheduler& s, std::uint32_t n, stack_class& c) : owner{&s}, stacks{c}, number{n} {
+worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
+    : owner{&s}, stacks{c}, number{n}, random{(std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u} {
   fork_slots = std::make_unique_for_overwrite<fork_slot[]>(fork_capacity);
   looks = std::make_unique<look[]>(s.workers_possible());
   base = fork_slots.get();
@@ -379,7 +380,6 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c) : owner{&s}, stack
   static atomic<std::uint64_t> workers_ever{0};
   session = (workers_ever.fetch_add(1, std::memory_order_relaxed) + 1)
             << 40;  // a trillion switches until the next one's
-  random = (std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u;
 }
 
 void worker::thread_main() noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ramie/base/atomic.hpp>
+#include <ramie/base/random.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/fork_deque.hpp>
 #include <ramie/sched/ready_queue.hpp>
@@ -76,7 +77,7 @@ struct alignas(128) worker : fork_deque {
   };
   std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
   std::uint32_t number = 0;
-  std::uint64_t random = 0;
+  random_source random;
   os_thread thread;
   atomic<int> thread_id{0};  // the kernel's; 0: not known yet
 
@@ -86,12 +87,6 @@ struct alignas(128) worker : fork_deque {
     return running == nullptr ? nullptr : static_cast<task*>(running->occupant.load(std::memory_order_relaxed));
   }
   [[nodiscard]] bool has_fork_jobs() const noexcept { return top.load_acquire() < bottom.load_acquire(); }
-  std::uint32_t random_below(std::uint32_t bound) noexcept {  // xorshift64*; S. Vigna, 2014
-    random ^= random >> 12;
-    random ^= random << 25;
-    random ^= random >> 27;
-    return static_cast<std::uint32_t>(((random * 2685821657736338717u) >> 32) * bound >> 32);
-  }
 
   void thread_main() noexcept;
 };
