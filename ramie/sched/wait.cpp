@@ -32,6 +32,39 @@ void go_on(stack* s, std::uint32_t state_before) noexcept {
   // A fiber that was armed finds out at its own switch (W3).
 }
 
+/// The one way in which a wait is taken from those who would take it too: one step from `word`, as it is, to
+/// `next(word)`. False if nobody waits any more, or `wanted(word)` says that it is not for us. Waits while somebody
+/// holds it, for he may give it back: to pass over it would be to lose what is to be told.
+template <class Wanted, class Next>
+RAMIE_ALWAYS_INLINE bool take(stack& s, std::uint32_t& word, Wanted wanted, Next next) noexcept {
+  word = s.wait_word.load(std::memory_order_acquire);
+  for (int round = 0;;) {
+    if (!wanted(word)) return false;
+    const std::uint32_t state = word & state_mask;
+    if (state == running) return false;
+    if (state == held) {
+      pause_a_little(round);
+      word = s.wait_word.load(std::memory_order_acquire);
+    } else if (s.wait_word.compare_exchange_weak(word, next(word), std::memory_order_acq_rel,
+                                                 std::memory_order_acquire)) {
+      return true;
+    }
+  }
+}
+
+/// For `take`: holds the wait, for a moment.
+std::uint32_t hold(std::uint32_t word) noexcept { return (word & ~state_mask) | held; }
+
+/// For `take`: ends the wait.
+auto end_by(wake_reason reason) noexcept {
+  return [reason](std::uint32_t word) { return claimed(word, reason); };
+}
+
+/// For `take`: the very wait that is meant, not a later one of the same fiber or thread.
+auto is_wait(const waiter_ref& waiter) noexcept {
+  return [epoch = waiter.epoch()](std::uint32_t word) { return (word >> epoch_shift & reference_epochs) == epoch; };
+}
+
 atomic<std::size_t> threads_in_wait{0};
 
 /// Descriptors of plain threads: like those of stacks they are never freed, only reused.
@@ -77,23 +110,12 @@ stack* thread_descriptor() {
 
 claimed_wait claim(waiter_ref waiter, wake_reason reason) noexcept {
   claimed_wait won;
-  stack* s = waiter.who();
-  std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
-  for (int round = 0;;) {
-    if ((word >> epoch_shift & reference_epochs) != waiter.epoch()) return won;
-    const std::uint32_t state = word & state_mask;
-    if (state == running) return won;
-    if (state == held) {
-      pause_a_little(round);
-      word = s->wait_word.load(std::memory_order_acquire);
-    } else if (s->wait_word.compare_exchange_weak(word, (word & ~state_mask) | held, std::memory_order_acq_rel,
-                                                  std::memory_order_acquire)) {
-      won.who_ = s;
-      won.before_ = word;
-      won.reason_ = reason;
-      return won;
-    }
-  }
+  std::uint32_t before;
+  if (!take(*waiter.who(), before, is_wait(waiter), hold)) return won;
+  won.who_ = waiter.who();
+  won.before_ = before;
+  won.reason_ = reason;
+  return won;
 }
 
 void claimed_wait::go_on() noexcept {
@@ -105,62 +127,35 @@ void claimed_wait::go_on() noexcept {
 }
 
 bool wake(waiter_ref waiter, wake_reason reason) noexcept {
-  stack* s = waiter.who();
-  std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
-  for (int round = 0;;) {
-    if ((word >> epoch_shift & reference_epochs) != waiter.epoch()) return false;
-    const std::uint32_t state = word & state_mask;
-    if (state == running) return false;
-    if (state == held) {
-      pause_a_little(round);
-      word = s->wait_word.load(std::memory_order_acquire);
-    } else if (s->wait_word.compare_exchange_weak(word, claimed(word, reason), std::memory_order_acq_rel,
-                                                  std::memory_order_acquire)) {
-      go_on(s, state);
-      return true;
-    }
-  }
+  std::uint32_t before;
+  if (!take(*waiter.who(), before, is_wait(waiter), end_by(reason))) return false;
+  go_on(waiter.who(), before & state_mask);
+  return true;
 }
 
 bool wake_cancelled(stack& s, const void* occupant) noexcept {
-  std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-  for (int round = 0;;) {
-    const std::uint32_t state = word & state_mask;
-    if (state == running || (word & cancellable) == 0) return false;
-    // If the occupant changes after this look, so has the epoch, and the claim fails.
-    if (s.occupant.load(std::memory_order_acquire) != occupant) return false;
-    if (state == held) {
-      pause_a_little(round);
-      word = s.wait_word.load(std::memory_order_acquire);
-    } else if (s.wait_word.compare_exchange_weak(word, claimed(word, wake_reason::cancelled), std::memory_order_acq_rel,
-                                                 std::memory_order_acquire)) {
-      go_on(&s, state);
-      return true;
-    }
-  }
+  // If the occupant changes after this look, so has the epoch, and the step fails.
+  const auto is_his = [&](std::uint32_t word) {
+    return (word & cancellable) != 0 && s.occupant.load(std::memory_order_acquire) == occupant;
+  };
+  std::uint32_t before;
+  if (!take(s, before, is_his, end_by(wake_reason::cancelled))) return false;
+  go_on(&s, before & state_mask);
+  return true;
 }
 
 bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context) noexcept {
-  std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-  for (int round = 0;;) {
-    const std::uint32_t state = word & state_mask;
-    if (state == running || (word & cancellable) == 0) return false;
-    // Also if it is only just arming, or held by somebody else: to pass over it would be to lose the cancellation.
-    if (state == held) {
-      pause_a_little(round);
-      word = s.wait_word.load(std::memory_order_acquire);
-    } else if (s.wait_word.compare_exchange_weak(word, (word & ~state_mask) | held, std::memory_order_acq_rel,
-                                                 std::memory_order_acquire)) {
-      break;
-    }
-  }
+  // Also if it is only just arming.
+  const auto can_be_cancelled = [](std::uint32_t word) { return (word & cancellable) != 0; };
+  std::uint32_t before;
+  if (!take(s, before, can_be_cancelled, hold)) return false;
   const void* occupant = s.occupant.load(std::memory_order_acquire);
   if (occupant == nullptr || !ours(context, occupant)) {
-    s.wait_word.store(word, std::memory_order_release);
+    s.wait_word.store(before, std::memory_order_release);
     return false;
   }
-  s.wait_word.store(claimed(word, wake_reason::cancelled), std::memory_order_release);
-  go_on(&s, word & state_mask);
+  s.wait_word.store(claimed(before, wake_reason::cancelled), std::memory_order_release);
+  go_on(&s, before & state_mask);
   return true;
 }
 
@@ -231,20 +226,8 @@ void wait::look_at_limits(task& t) noexcept {
 }
 
 bool wait::withdraw() noexcept {
-  std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
-  for (int round = 0; (word >> epoch_shift & reference_epochs) == ref_.epoch();) {
-    const std::uint32_t state = word & state_mask;
-    if (state == held) {
-      pause_a_little(round);  // an inspector may give it back
-      word = self_->wait_word.load(std::memory_order_acquire);
-    } else if (state != armed) {
-      break;
-    } else if (self_->wait_word.compare_exchange_weak(word, claimed(word, wake_reason::event),
-                                                      std::memory_order_acq_rel, std::memory_order_acquire)) {
-      return true;
-    }
-  }
-  return false;
+  std::uint32_t before;
+  return take(*self_, before, is_wait(ref_), end_by(wake_reason::event));
 }
 
 wake_reason wait::suspend_slowly() {
