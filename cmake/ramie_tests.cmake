@@ -27,6 +27,7 @@ endmacro()
 # stack.pool.<suite>.<case> to ctest, labelled `stack`. Further arguments are libraries to link.
 function(ramie_add_tests folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.test.cpp")
+  list(FILTER sources EXCLUDE REGEX "\\.interleave\\.test\\.cpp$")
   foreach(source IN LISTS sources)
     string(REGEX REPLACE "^ramie/|\\.test\\.cpp$" "" stem "${source}")
     string(REPLACE "/" "_" program "test_${stem}")
@@ -44,6 +45,38 @@ function(ramie_add_tests folder)
       DISCOVERY_MODE PRE_TEST
       DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS "${label}")
+  endforeach()
+endfunction()
+
+# The library once more, for a simulated scheduler (docs/design/interleaving.md), and the programs that run it:
+# tests/interleave/<name>.interleave.test.cpp is test_interleave_<name>. They take seconds; the release build is enough.
+function(ramie_add_interleaving_tests)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" OR CMAKE_CROSSCOMPILING OR RAMIE_SANITIZE)
+    return()
+  endif()
+  get_target_property(library_sources ramie SOURCES)
+  file(GLOB simulator CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/interleave/*.cpp")
+  list(FILTER simulator EXCLUDE REGEX "\\.test\\.cpp$")
+  add_library(ramie_interleave STATIC EXCLUDE_FROM_ALL ${library_sources} ${simulator})
+  target_compile_features(ramie_interleave PUBLIC cxx_std_20)
+  target_compile_definitions(ramie_interleave PUBLIC RAMIE_INTERLEAVE=1)
+  target_compile_options(ramie_interleave PUBLIC "$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1>")
+  target_include_directories(ramie_interleave PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(ramie_interleave PUBLIC Threads::Threads GTest::gtest_main)
+  ramie_own_code(ramie_interleave)
+
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/interleave/*.interleave.test.cpp")
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(test_interleave_${name} "${source}")
+    target_link_libraries(test_interleave_${name} PRIVATE ramie_interleave)
+    ramie_own_code(test_interleave_${name})
+    gtest_discover_tests(
+      test_interleave_${name}
+      TEST_PREFIX "interleave.${name}."
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS interleave)
   endforeach()
 endfunction()
 

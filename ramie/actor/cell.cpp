@@ -216,8 +216,8 @@ void actor_cell::rest(task& t) noexcept {
     c.release();
     return;
   }
-  if (c.batch.first == nullptr && c.mail.first == nullptr && c.interrupts.load(std::memory_order_relaxed) == 0)
-      [[likely]] {
+  if ((c.batch.first == nullptr && c.mail.first == nullptr && c.interrupts.load(std::memory_order_relaxed) == 0) ||
+      RAMIE_PLANT(mail_unnoticed)) [[likely]] {
     c.scheduled = false;
     c.lock.unlock();
     return;

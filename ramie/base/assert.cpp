@@ -1,5 +1,7 @@
 #include <ramie/base/assert.hpp>
 
+#include <ramie/base/atomic.hpp>
+
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,6 +10,9 @@
 namespace ramie::detail {
 
 void fatal(const char* what, const char* file, int line) noexcept {
+#if RAMIE_INTERLEAVE
+  interleave::fail(what, file, line);
+#endif
   // No stdio and no allocation: this may run in a signal handler or on a full stack.
   char text[512];
   std::size_t used = 0;

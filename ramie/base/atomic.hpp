@@ -43,4 +43,5 @@ RAMIE_ALWAYS_INLINE std::chrono::steady_clock::time_point os_now() noexcept { re
 
 /// True while the planted bug `name` is switched on, in interleaving tests only.
 #define RAMIE_PLANT(name) false
+#define RAMIE_UNMONITORED false
 #endif

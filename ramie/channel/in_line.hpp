@@ -34,8 +34,9 @@ template <class Suspend>
 RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line& line, operation& mine,
                                                 channel_guard& guard, wait& pause, Suspend suspend) {
   mine.waiter = pause.ref();
+  if (RAMIE_PLANT(channel_unlocked_early)) guard.unlock();
   line.add(mine);
-  guard.unlock();
+  if (!RAMIE_PLANT(channel_unlocked_early)) guard.unlock();
   wake_reason why;
   try {
     why = suspend(pause);

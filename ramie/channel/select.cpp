@@ -40,7 +40,7 @@ bool select_case::attempt() {
 
 select_case::step select_case::add(wait& pause) {
   channel_guard guard{*core_};
-  if (is_ready_for(pause.ref().who())) {
+  if (!RAMIE_PLANT(select_without_second_look) && is_ready_for(pause.ref().who())) {
     if (!pause.withdraw()) return step::claimed;
     return attempt_locked(guard) ? step::done : step::again;
   }

@@ -32,7 +32,7 @@ void adaptive_lock::end_ownership() noexcept {
   const fork_deque* seen = owner_.load(std::memory_order_acquire);
   if (seen != nobody()) {
     owner_.store(nobody(), std::memory_order_relaxed);
-    if (seen != nullptr) heavy_fence();
+    if (seen != nullptr && !RAMIE_PLANT(adaptive_lock_no_fence)) heavy_fence();
     for (int round = 0; inside_.load(std::memory_order_acquire) != 0;) pause_a_little(round);
   }
   as_owner_ = false;

@@ -51,7 +51,7 @@ class biased_lock {
   bool try_as_thief(Section&& section) noexcept {
     if (!others_.try_lock()) return false;
     revoked_.store(1, std::memory_order_relaxed);
-    heavy_fence();
+    if (!RAMIE_PLANT(biased_lock_no_fence)) heavy_fence();
     bool alone = false;
     for (int round = 0; round < 200 && !alone; ++round) {
       alone = inside_.load(std::memory_order_acquire) == 0;

@@ -193,7 +193,7 @@ void run_promoted_job(worker* w, task* t) noexcept {
   fork_frame* f = job->frame;
   const std::uint64_t run = job->run;
   task* owner = job->owner;
-  if (job->claims.fetch_add(1, std::memory_order_acq_rel) != 0) {
+  if (job->claims.fetch_add(1, std::memory_order_acq_rel) != 0 && !RAMIE_PLANT(promoted_job_unclaimed)) {
     free_promoted(job);
     return;
   }

@@ -11,7 +11,7 @@ namespace ramie::detail {
 
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
 #if RAMIE_INTERLEAVE
-  return interleave::futex_wait(word, expected, timeout_ns);
+  interleave::wait_on(&word, sizeof word, expected, timeout_ns);
 #else
   timespec timeout{};
   if (timeout_ns >= 0) {
@@ -25,7 +25,7 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected, std::
 
 void futex_wake(const atomic<std::uint32_t>& word, int how_many) noexcept {
 #if RAMIE_INTERLEAVE
-  interleave::futex_wake(word, how_many);
+  interleave::wake(&word, how_many);
 #else
   static_cast<void>(::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0));
 #endif

@@ -190,7 +190,7 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
     work next;
     if (t < victim.bottom.load_acquire()) {
       victim.top.store_release(t + 1);
-      heavy_fence();
+      if (!RAMIE_PLANT(fork_deque_no_fence)) heavy_fence();
       if (victim.bottom.load_acquire() > t) {
         next.job = t->load_relaxed();
         // The victim can neither leave the fiber that forked the job nor find it stolen without taking `thieves`.
@@ -298,8 +298,9 @@ void scheduler::sleep(worker* w) noexcept {
     for (std::size_t i = 0; i < n; ++i)
       if (&at(i) != w) at(i).limit.store_relaxed(nullptr);
   }
-  heavy_fence();
-  if ((work_in_sight(w) || ending_.load(std::memory_order_acquire)) && idle.leave(*w)) {
+  if (!RAMIE_PLANT(sleep_no_fence)) heavy_fence();
+  if (!RAMIE_PLANT(sleep_without_look) && (work_in_sight(w) || ending_.load(std::memory_order_acquire)) &&
+      idle.leave(*w)) {
     rouse_monitor();  // it may have seen everybody idle
     return;
   }
@@ -377,8 +378,9 @@ void scheduler::submit(task* t) {
     outsiders_.fetch_sub(1, std::memory_order_release);
     refuse_spawn();
   }
+  if (RAMIE_PLANT(injection_unannounced)) wake_for_injection();
   injected_.push_new(t);
-  wake_for_injection();
+  if (!RAMIE_PLANT(injection_unannounced)) wake_for_injection();
   outsiders_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -433,7 +435,7 @@ void scheduler::start_threads() {
   std::uint32_t n = 0;
   try {
     for (; n < regular_; ++n) at(n).thread = os_thread{[w = &at(n)] { w->thread_main(); }};
-    monitor_ = os_thread{[this] { monitor_main(); }};
+    if (!RAMIE_UNMONITORED) monitor_ = os_thread{[this] { monitor_main(); }};
   } catch (const std::system_error& e) {
     throw resource_error{
         "ramie: cannot start " +

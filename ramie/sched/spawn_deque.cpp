@@ -32,7 +32,7 @@ std::size_t spawn_deque::steal(task** out) noexcept {
   std::int64_t n = std::min((there + 1) / 2, steal_most);
   if (n > 0) {
     top_.store(t + n, std::memory_order_relaxed);
-    heavy_fence();
+    if (!RAMIE_PLANT(spawn_deque_no_fence)) heavy_fence();
     n = std::clamp<std::int64_t>(bottom_.load(std::memory_order_acquire) - t, 0, n);
     top_.store(t + n, std::memory_order_release);
     for (std::int64_t i = 0; i < n; ++i)

@@ -1,5 +1,6 @@
 #include <ramie/sched/task.hpp>
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/fence.hpp>
 #include <ramie/stack/pool.hpp>
@@ -42,7 +43,8 @@ void request_stop(task& t) noexcept {
   const std::uint32_t before = t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
   if (task_extras* extras = t.extras.load(std::memory_order_acquire); extras != nullptr && extras->stop)
     extras->stop->request_stop();
-  heavy_fence();  // against the fiber that arms a wait and then looks at the flag, see wait.hpp
+  if (!RAMIE_PLANT(cancelled_unfenced))
+    heavy_fence();  // against the fiber that arms a wait and then looks at the flag, see wait.hpp
   if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(*s, &t);
   if ((before & task::forked_flag) == 0) return;
   // Strands are known only by the stacks they wait on. Rare enough to look at all of them.

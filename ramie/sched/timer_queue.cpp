@@ -56,7 +56,8 @@ void timer_queue::add(timer_node& node, std::int64_t deadline_ns) {
 }
 
 bool timer_queue::remove(timer_node& node) noexcept {
-  std::lock_guard guard{lock_};
+  std::unique_lock guard{lock_};
+  if (RAMIE_PLANT(timer_removed_unlocked)) guard.unlock();
   if (node.place == timer_node::absent) return false;
   take_out(node.place);
   return true;

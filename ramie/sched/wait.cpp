@@ -28,7 +28,7 @@ std::uint32_t claimed(std::uint32_t word, wake_reason reason) noexcept {
 /// The winner of a claim sends the waiter on its way.
 void go_on(stack* s, std::uint32_t state_before) noexcept {
   if (s->top == nullptr) futex_wake(s->wait_word);
-  else if (state_before == parked) make_ready(s);
+  else if (state_before == parked || RAMIE_PLANT(waiter_woken_too_early)) make_ready(s);
   // A fiber that was armed finds out at its own switch (W3).
 }
 
@@ -42,7 +42,7 @@ RAMIE_ALWAYS_INLINE bool take(stack& s, std::uint32_t& word, Wanted wanted, Next
     if (!wanted(word)) return false;
     const std::uint32_t state = word & state_mask;
     if (state == running) return false;
-    if (state == held) {
+    if (state == held && !RAMIE_PLANT(held_wait_let_go_twice)) {
       pause_a_little(round);
       word = s.wait_word.load(std::memory_order_acquire);
     } else if (s.wait_word.compare_exchange_weak(word, next(word), std::memory_order_acq_rel,

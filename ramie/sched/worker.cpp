@@ -69,6 +69,10 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
       break;
     case after_switch::park: {
       std::uint32_t word_now = s->wait_word.load(std::memory_order_acquire);
+      if (RAMIE_PLANT(parked_without_claim)) {
+        s->wait_word.store((word_now & ~wait_word::state_mask) | wait_word::parked, std::memory_order_release);
+        break;
+      }
       if ((word_now & wait_word::state_mask) == wait_word::armed &&
           s->wait_word.compare_exchange_strong(word_now, (word_now & ~wait_word::state_mask) | wait_word::parked,
                                                std::memory_order_acq_rel)) [[likely]]
@@ -120,7 +124,8 @@ void complete(task* t, stack* here) noexcept {
   std::uint64_t seen = t->completion.load(std::memory_order_acquire);
   if (seen != task::detached) {
     here->occupant.store(nullptr, std::memory_order_release);
-    seen = t->completion.exchange(task::done, std::memory_order_acq_rel);
+    if (!RAMIE_PLANT(join_unnoticed)) seen = t->completion.exchange(task::done, std::memory_order_acq_rel);
+    else t->completion.store(task::done, std::memory_order_release);
     if (seen != task::detached) {
       if (seen != 0) wake(waiter_ref::from_bits(seen));
       return;

@@ -140,7 +140,7 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
   if (in_front) queue_.push_front(n);
   else queue_.push_back(n);
   seen = word_.load(std::memory_order_relaxed);
-  while ((seen & locked) != 0) {
+  while ((seen & locked) != 0 || RAMIE_PLANT(mutex_unlock_unnoticed)) {
     // Release: the node and its wait, for whoever takes `busy` next.
     const std::uint32_t next = ((seen & ~busy) | waiting) & (awake ? ~woken : ~0u);
     if (word_.compare_exchange_weak(seen, next, std::memory_order_release, std::memory_order_relaxed)) return true;

@@ -89,8 +89,9 @@ class wait_queue : public word_lock {
     node.tag = tag;
     wait pause{wait::kind::cancellable, site};
     node.waiter = pause.ref();
+    if (RAMIE_PLANT(word_lock_early)) unlock(value);
     list_.push_back(node);
-    unlock(value);
+    if (!RAMIE_PLANT(word_lock_early)) unlock(value);
     wake_reason why;
     try {
       why = pause.suspend();

@@ -1,0 +1,54 @@
+// The spawn deque by itself: an owner that pushes and pops, thieves that steal.
+#include "simulator.hpp"
+
+#include <ramie/sched/fence.hpp>
+#include <ramie/sched/spawn_deque.hpp>
+#include <ramie/sched/task.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace ramie::interleave {
+namespace {
+
+using detail::spawn_deque;
+using detail::task;
+
+void contest_for_tasks() {
+  detail::init_fences();
+  constexpr std::size_t n = 6;
+  std::array<task, n> all;
+  std::array<int, n> taken{};
+  spawn_deque deque;
+  auto take = [&](const task* t) { ++taken[static_cast<std::size_t>(t - all.data())]; };
+  auto steal = [&] {
+    std::array<task*, spawn_deque::steal_most> loot;
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t got = deque.steal(loot.data());
+      for (std::size_t k = 0; k < got; ++k) take(loot[k]);
+    }
+  };
+  {
+    simulated_thread first{steal};
+    simulated_thread second{steal};
+    std::size_t in = 0;
+    while (in < n) {
+      for (std::uint32_t burst = 1 + pick(2); burst > 0 && in < n; --burst) deque.push(&all[in++]);
+      for (std::uint32_t burst = pick(3); burst > 0; --burst)
+        if (const task* t = pick(4) == 0 ? deque.pop_oldest() : deque.pop(); t != nullptr) take(t);
+    }
+  }
+  while (const task* t = deque.pop()) take(t);
+  check(deque.size() == 0, "the deque is not empty");
+  for (const int times : taken) check(times == 1, "a task was lost or taken twice");
+}
+
+TEST(spawn_deque, loses_and_doubles_nothing) { expect_sound("spawn deque", {.seeds = 20'000}, contest_for_tasks); }
+TEST(spawn_deque, without_its_fence_is_found) {
+  expect_found(plant::spawn_deque_no_fence, "spawn deque, no fence", {.seeds = 20'000}, contest_for_tasks);
+}
+
+}  // namespace
+}  // namespace ramie::interleave

@@ -1,0 +1,202 @@
+// The operations of base/interleave.hpp, as steps of the simulated thread that calls them.
+#include "engine.hpp"
+#include "simulator.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace ramie::interleave {
+
+namespace {
+
+std::uint64_t read(const void* at, unsigned size) noexcept {
+  std::uint64_t value = 0;
+  __builtin_memcpy(&value, at, size);
+  return value;
+}
+void write(void* at, unsigned size, std::uint64_t value) noexcept { __builtin_memcpy(at, &value, size); }
+
+std::uint64_t truncated(std::uint64_t value, unsigned size) noexcept {
+  return size == 8 ? value : value & ((std::uint64_t{1} << (8 * size)) - 1);
+}
+
+constexpr std::uint64_t dead_pattern = 0xdbdbdbdbdbdbdbdbu;  // what destroy leaves behind
+bool is_dead(std::uint64_t value, unsigned size) noexcept {
+  return size >= 4 && value == truncated(dead_pattern, size);
+}
+
+std::uint64_t alive(std::uint64_t value, unsigned size) noexcept {
+  if (is_dead(value, size)) [[unlikely]]
+    active->fail("use of an atomic that has ended its life");
+  return value;
+}
+
+std::uint64_t apply(rmw op, std::uint64_t before, std::uint64_t operand) noexcept {
+  switch (op) {
+    case rmw::exchange: return operand;
+    case rmw::add: return before + operand;
+    case rmw::subtract: return before - operand;
+    case rmw::bit_and: return before & operand;
+    case rmw::bit_or: return before | operand;
+  }
+  return operand;
+}
+
+const char* name_of(rmw op) noexcept {
+  switch (op) {
+    case rmw::exchange: return "exchange";
+    case rmw::add: return "fetch_add";
+    case rmw::subtract: return "fetch_sub";
+    case rmw::bit_and: return "fetch_and";
+    case rmw::bit_or: return "fetch_or";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::uint64_t load(const void* at, unsigned size) noexcept {
+  if (active == nullptr) return read(at, size);
+  active->point();
+  std::uint64_t value = 0;
+  store_buffer& mine = active->self().stores;
+  bool own = false;
+  for (unsigned i = mine.count; i > 0 && !own; --i) {
+    if (mine[i - 1].at != at) continue;
+    value = mine[i - 1].value;
+    own = true;
+  }
+  if (!own) value = alive(read(at, size), size);
+  active->note("load", at, value, __builtin_return_address(0));
+  return value;
+}
+
+void store(void* at, unsigned size, std::uint64_t value, order o) noexcept {
+  if (active == nullptr) return write(at, size, value);
+  active->point();
+  active->note(o == order::sequential ? "store, drained" : "store", at, value, __builtin_return_address(0));
+  sim_thread& me = active->self();
+  if (o == order::weak && active->buffers_stores()) {
+    active->buffer(me, at, size, value);
+  } else {
+    active->drain(me);
+    write(at, size, value);
+  }
+  active->point();  // before what is not atomic and comes next, such as what a lock no longer guards
+}
+
+std::uint64_t modify(void* at, unsigned size, rmw op, std::uint64_t operand) noexcept {
+  if (active != nullptr) {
+    active->point();
+    active->drain(active->self());
+  }
+  const std::uint64_t before = active == nullptr ? read(at, size) : alive(read(at, size), size);
+  write(at, size, apply(op, before, operand));
+  if (active != nullptr) {
+    active->note(name_of(op), at, before, __builtin_return_address(0));
+    active->point();
+  }
+  return before;
+}
+
+bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, bool weak) noexcept {
+  if (active != nullptr) {
+    active->point();
+    active->drain(active->self());
+  }
+  const std::uint64_t before = active == nullptr ? read(at, size) : alive(read(at, size), size);
+  const bool done = before == expected && !(weak && active != nullptr && active->below(16) == 0);
+  if (done) write(at, size, desired);
+  expected = before;
+  if (active != nullptr) {
+    active->note(done ? "swapped" : "swap refused", at, before, __builtin_return_address(0));
+    if (done) active->point();
+  }
+  return done;
+}
+
+void construct(void* at, unsigned size) noexcept {
+  if (active != nullptr) active->destroyed(at, size);
+}
+
+void destroy(void* at, unsigned size) noexcept {
+  if (active == nullptr) return;
+  active->destroyed(at, size);
+  write(at, size, dead_pattern);
+}
+
+void full_fence() noexcept {
+  if (active == nullptr) return;
+  active->point();
+  active->drain(active->self());
+  active->note("full fence", nullptr, 0, __builtin_return_address(0));
+}
+
+void heavy_fence() noexcept {
+  if (active == nullptr) return;
+  active->point();
+  active->drain_all();
+  active->note("membarrier", nullptr, 0, __builtin_return_address(0));
+}
+
+void pause() noexcept {
+  if (active != nullptr) active->give_way(500);
+}
+void yield() noexcept {
+  if (active != nullptr) active->give_way(2000);
+}
+void sleep(std::int64_t duration_ns) noexcept {
+  if (active != nullptr) active->block(nullptr, active->now_ns() + duration_ns);
+}
+std::int64_t now_ns() noexcept { return active == nullptr ? 0 : active->now_ns(); }
+std::uint64_t cycles() noexcept { return static_cast<std::uint64_t>(now_ns()) * 5 / 2; }
+
+void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t timeout_ns) noexcept {
+  if (active == nullptr) {
+    std::fputs("interleave: a wait outside of a run\n", stderr);
+    std::abort();
+  }
+  active->point();
+  active->drain(active->self());
+  const std::uint64_t seen = read(at, size);
+  active->note(seen == expected ? "waits" : "need not wait", at, seen, __builtin_return_address(0));
+  if (seen != expected) return;
+  active->block(at, timeout_ns < 0 ? never_ns : active->now_ns() + timeout_ns);
+  active->note("goes on", at, 0, nullptr);
+}
+
+void wake(const void* at, int how_many) noexcept {
+  if (active == nullptr) return;
+  active->point();
+  active->drain(active->self());
+  active->note("wakes", at, static_cast<std::uint64_t>(how_many), __builtin_return_address(0));
+  active->wake(at, how_many);
+}
+
+void fail(const char* what, const char* file, int line) noexcept {
+  if (active == nullptr) return;
+  active->fail(std::string{what} + ", " + file + ":" + std::to_string(line));
+}
+
+sim_thread* start_thread(std::function<void()> body) {
+  if (active == nullptr) {
+    std::fputs("interleave: a thread outside of a run\n", stderr);
+    std::abort();
+  }
+  active->point();
+  active->drain(active->self());
+  sim_thread* t = active->start(std::move(body));
+  active->note("starts a thread", nullptr, t->number, __builtin_return_address(0));
+  return t;
+}
+void join_thread(sim_thread* t) noexcept { active->join(t); }
+pthread_t handle_of(sim_thread* t) noexcept { return t->real; }
+
+void check(bool holds, const char* what) noexcept {
+  if (!holds && active != nullptr) active->fail(what);
+}
+
+std::uint32_t pick(std::uint32_t bound) noexcept { return active->below(bound); }
+
+}  // namespace ramie::interleave

@@ -1,0 +1,319 @@
+// Whole runtimes: two workers, the threads around them, and programs of a few fibers. Without the monitor, which would
+// find what a lost wake-up left behind, except where it is the one to be tested.
+#include "simulator.hpp"
+
+#include <ramie/ramie.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace ramie::interleave {
+namespace {
+
+using namespace std::chrono_literals;
+
+runtime_options workers(int n) {
+  return {.workers = n, .stack_size = 64 * 1024, .name = "sim", .spare_workers = 0, .report_deadlocks = false};
+}
+
+/// A program for the main fiber of a runtime.
+template <class F>
+auto in_runtime(F program, int n = 2) {
+  return [program, n] {
+    runtime rt{workers(n)};
+    rt.run([&] { program(); });
+  };
+}
+
+// ---- fork and join -------------------------------------------------------------------------------------------------
+
+void fork_some() {
+  std::array<int, 6> ran{};
+  for (int i = 0; i < 2; ++i) {
+    ran = {};
+    fork_join([&] { fork_join([&] { ++ran[0]; }, [&] { ++ran[1]; }); },
+              [&] { fork_join([&] { ++ran[2]; }, [&] { ++ran[3]; }); });
+    fork_join([&] { ++ran[4]; }, [&] { ++ran[5]; });
+    for (const int times : ran) check(times == 1, "a fork job did not run once");
+  }
+}
+TEST(fork_join, runs_each_job_once) { expect_sound("fork_join", {.seeds = 1500}, in_runtime(fork_some)); }
+TEST(fork_join, without_its_fence_is_found) {
+  expect_found(plant::fork_deque_no_fence, "fork_join, no fence", {.seeds = 20'000}, in_runtime(fork_some));
+}
+
+/// Children that block: their parents' jobs are promoted.
+void fork_and_block() {
+  channel<int> c;
+  std::array<int, 3> ran{};
+  int got = 0;
+  fork_join(
+      [&] {
+        fork_join([&] { got = c.recv().value_or(0); }, [&] { ++ran[0]; });
+        ++ran[1];
+      },
+      [&] {
+        c.send(7);
+        ++ran[2];
+      });
+  check(got == 7, "the element did not arrive");
+  for (const int times : ran) check(times == 1, "a fork job did not run once");
+}
+TEST(promotion, runs_each_job_once) {
+  expect_sound("promotion", {.seeds = 1500}, in_runtime(fork_and_block));
+  expect_sound("promotion, one worker", {.seeds = 300}, in_runtime(fork_and_block, 1));
+}
+TEST(promotion, of_a_job_that_runs_twice_is_found) {
+  expect_found(plant::promoted_job_unclaimed, "promoted job unclaimed", {.seeds = 20'000}, in_runtime(fork_and_block));
+}
+
+// ---- spawning from outside, joining, sleeping workers --------------------------------------------------------------
+
+void spawn_from_outside() {
+  runtime rt{workers(2)};
+  int sum = 0;
+  {
+    simulated_thread other{[&] {
+      for (int i = 0; i < 2; ++i) {
+        check(rt.spawn([] { return 5; }).join() == 5, "a wrong result");
+        if (pick(2) == 0) detail::os_sleep(1000 * pick(100));  // meanwhile workers fall asleep
+      }
+    }};
+    for (int i = 0; i < 2; ++i) {
+      sum += rt.spawn([] {
+                 auto inner = ramie::spawn([] { return 1; });
+                 this_fiber::yield();
+                 return inner.join();
+               }).join();
+      if (pick(2) == 0) detail::os_sleep(1000 * pick(100));
+    }
+  }
+  check(sum == 2, "a wrong sum");
+}
+TEST(sleepers, are_woken_for_what_is_injected) { expect_sound("injection", {.seeds = 1500}, spawn_from_outside); }
+TEST(sleepers, that_do_not_look_again_are_found) {
+  expect_found(plant::sleep_without_look, "sleep without a look", {.seeds = 20'000}, spawn_from_outside);
+}
+TEST(sleepers, announced_too_early_are_found) {
+  expect_found(plant::injection_unannounced, "injection announced too early", {.seeds = 20'000}, spawn_from_outside);
+}
+TEST(joining, a_joiner_that_is_overlooked_is_found) {
+  expect_found(plant::join_unnoticed, "join unnoticed", {.seeds = 20'000}, spawn_from_outside);
+}
+
+/// Fork jobs and new tasks that only another worker can run, for their own is held up.
+void need_a_sleeper() {
+  detail::atomic<bool> ran{false};
+  fork_join(
+      [&] {
+        if (pick(2) == 0) detail::os_sleep(1000 * pick(120));
+        while (!ran.load(std::memory_order_acquire)) detail::spin_pause();
+      },
+      [&] { ran.store(true, std::memory_order_release); });
+}
+TEST(sleepers, come_for_fork_jobs) {
+  expect_sound("fork job for a sleeper", {.seeds = 1500, .steps_most = 20'000}, in_runtime(need_a_sleeper));
+}
+TEST(sleepers, without_their_fence_are_found) {
+  // Nobody else can run the job: then it spins for ever.
+  expect_found(plant::sleep_no_fence, "sleep, no fence", {.seeds = 20'000, .steps_most = 20'000},
+               in_runtime(need_a_sleeper));
+}
+
+// ---- parking and waking --------------------------------------------------------------------------------------------
+
+void play_ping_pong() {
+  channel<int> there;
+  channel<int> back{1};
+  auto other = spawn([&] {
+    while (const std::optional<int> v = there.recv()) back.send(*v + 1);
+  });
+  for (int i = 0; i < 3; ++i) {
+    there.send(i);
+    if (pick(3) == 0) this_fiber::yield();
+    check(back.recv() == i + 1, "a wrong answer");
+  }
+  there.close();
+  other.join();
+}
+void play_with_a_thread() {
+  runtime rt{workers(2)};
+  channel<int> there;
+  channel<int> back;
+  auto fiber = rt.spawn([&] {
+    while (const std::optional<int> v = there.recv()) back.send(*v + 1);
+  });
+  for (int i = 0; i < 3; ++i) {
+    there.send(i);
+    check(back.recv() == i + 1, "a wrong answer");
+  }
+  there.close();
+  fiber.join();
+}
+TEST(parking, loses_no_wake_up) {
+  expect_sound("ping-pong", {.seeds = 1000}, in_runtime(play_ping_pong));
+  expect_sound("ping-pong with a thread", {.seeds = 1000}, play_with_a_thread);
+}
+TEST(parking, a_fiber_woken_before_it_left_is_found) {
+  expect_found(plant::waiter_woken_too_early, "woken too early", {.seeds = 20'000}, play_with_a_thread);
+}
+TEST(parking, a_wake_up_that_is_overwritten_is_found) {
+  expect_found(plant::parked_without_claim, "parked without claim", {.seeds = 20'000}, play_with_a_thread);
+}
+
+void sleep_and_time_out() {
+  channel<int> nothing;
+  auto a = spawn([&] { check(nothing.recv_for(20us) == std::nullopt, "something came"); });
+  auto b = spawn([] { this_fiber::sleep_for(30us); });
+  fork_join([] { this_fiber::sleep_for(10us); }, [] { this_fiber::sleep_for(5us); });
+  a.join();
+  b.join();
+}
+TEST(parking, ends_in_time) { expect_sound("timeouts", {.seeds = 1000}, in_runtime(sleep_and_time_out)); }
+
+// ---- cancellation --------------------------------------------------------------------------------------------------
+
+void cancel_a_receiver() {
+  runtime rt{workers(2)};
+  for (int i = 0; i < 2; ++i) {
+    channel<int> nothing;
+    auto fiber = rt.spawn([&] { nothing.recv(); });
+    if (pick(2) == 0) detail::os_sleep(1000 * pick(10));
+    fiber.request_stop();
+    bool was_cancelled = false;
+    try {
+      fiber.join();
+    } catch (const cancelled&) {
+      was_cancelled = true;
+    }
+    check(was_cancelled, "it was not cancelled");
+  }
+}
+TEST(cancellation, reaches_whoever_waits) { expect_sound("cancellation", {.seeds = 1500}, cancel_a_receiver); }
+TEST(cancellation, without_its_fence_is_found) {
+  expect_found(plant::cancelled_unfenced, "cancelled, no fence", {.seeds = 20'000}, cancel_a_receiver);
+}
+
+void fail_in_a_scope() {
+  channel<int> nothing;
+  bool failed = false;
+  try {
+    scope s;
+    s.spawn([&] { nothing.recv(); });
+    s.spawn([] { throw 3; });
+    s.spawn([&] { fork_join([&] { nothing.recv(); }, [] {}); });
+    s.join();
+  } catch (int code) {
+    failed = code == 3;
+  }
+  check(failed, "the failure was not rethrown");
+}
+TEST(cancellation, of_a_scope_reaches_all_children) {
+  expect_sound("a scope that fails", {.seeds = 1500}, in_runtime(fail_in_a_scope));
+}
+
+void time_out_around() {
+  channel<int> nothing;
+  bool timed_out = false;
+  try {
+    with_timeout(15us, [&] { fork_join([&] { nothing.recv(); }, [&] { nothing.recv(); }); });
+  } catch (const timeout_error&) {
+    timed_out = true;
+  }
+  check(timed_out, "no timeout");
+}
+TEST(cancellation, comes_with_a_deadline) { expect_sound("deadline", {.seeds = 1000}, in_runtime(time_out_around)); }
+
+// ---- the end of a runtime ------------------------------------------------------------------------------------------
+
+void shut_down_with_work_in_flight() {
+  channel<int> nothing;
+  std::vector<join_handle<void>> fibers;
+  int told = 0;
+  {
+    runtime rt{workers(2)};
+    for (int i = 0; i < 3; ++i)
+      fibers.push_back(rt.spawn([&nothing, i] {
+        if (i == 0) this_fiber::sleep_for(1h);
+        else nothing.recv();
+      }));
+    if (pick(2) == 0) detail::os_sleep(1000 * pick(50));
+  }
+  for (auto& f : fibers) {
+    try {
+      f.join();
+    } catch (const cancelled&) {
+      ++told;
+    }
+  }
+  check(told == 3, "a fiber was not told of the shutdown");
+}
+TEST(shutdown, ends_what_is_in_flight) {
+  expect_sound("shutdown", {.seeds = 1000, .time_flies = false}, shut_down_with_work_in_flight);
+}
+
+// ---- actors --------------------------------------------------------------------------------------------------------
+
+struct add {
+  int amount;
+};
+struct total {};
+class sum_actor : public actor<sum_actor> {
+ public:
+  void on(add m) { sum_ += m.amount; }
+  int on(total) const { return sum_; }
+
+ private:
+  int sum_ = 0;
+};
+
+void tell_and_ask() {
+  auto ref = spawn_actor<sum_actor>();
+  auto teller = spawn([ref]() mutable {
+    ref.tell(add{1});
+    this_fiber::yield();
+    ref.tell(add{2});
+  });
+  fork_join([&] { ref.tell(add{4}); }, [&] { ref.tell(add{8}); });
+  teller.join();
+  check(ref.ask(total{}) == 15, "a message was lost or came twice");
+  ref.stop();
+  ref.join();
+}
+TEST(actors, get_all_their_mail) { expect_sound("actors", {.seeds = 1000}, in_runtime(tell_and_ask)); }
+TEST(actors, that_rest_without_a_look_are_found) {
+  expect_found(plant::mail_unnoticed, "mail unnoticed", {.seeds = 20'000}, in_runtime(tell_and_ask));
+}
+
+// ---- the monitor, and helper threads -------------------------------------------------------------------------------
+
+void be_monitored() {
+  unmonitored = false;
+  {
+    runtime rt{workers(2)};
+    rt.run([] {
+      auto a = spawn([] { detail::os_sleep(30'000'000); });  // as long as a worker may be held up, and longer
+      auto b = spawn([] { this_fiber::sleep_for(1ms); });
+      a.join();
+      b.join();
+    });
+    detail::os_sleep(100'000'000);  // the monitor falls asleep
+    check(rt.run([] { return 3; }) == 3, "a wrong result");
+  }
+  unmonitored = true;
+}
+TEST(monitor, sleeps_and_wakes) { expect_sound("monitor", {.seeds = 500}, be_monitored); }
+
+void call_helpers() {
+  const int a = blocking([] { return 1; });
+  auto b = spawn([] { return blocking([] { return 2; }); });
+  check(a + b.join() == 3, "a wrong result");
+}
+TEST(blocking_calls, come_back) { expect_sound("blocking", {.seeds = 500}, in_runtime(call_helpers)); }
+
+}  // namespace
+}  // namespace ramie::interleave

@@ -1,0 +1,348 @@
+// What needs no runtime, because plain threads may use it too: locks, the word of a wait, timers, channels, select and
+// the primitives of sync.
+#include "simulator.hpp"
+
+#include <ramie/ramie.hpp>
+#include <ramie/sched/adaptive_lock.hpp>
+#include <ramie/sched/ready_queue.hpp>
+#include <ramie/sched/timer_queue.hpp>
+#include <ramie/sched/wait.hpp>
+#include <ramie/sched/worker.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace ramie::interleave {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::ready_item;
+using detail::ready_queue;
+using detail::task;
+
+// ---- the ready queue and its biased lock ---------------------------------------------------------------------------
+
+void contest_for_ready_items() {
+  detail::init_fences();
+  constexpr std::size_t n = 6;
+  std::array<task, n> all;
+  std::array<int, n> taken{};
+  const auto queue = std::make_unique<ready_queue>();
+  auto take = [&](ready_item item) { ++taken[static_cast<std::size_t>(item.as_resident() - all.data())]; };
+  auto steal = [&] {
+    std::array<ready_item, ready_queue::steal_most> loot;
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t got = queue->steal_half(loot.data());
+      for (std::size_t k = 0; k < got; ++k) take(loot[k]);
+    }
+  };
+  {
+    simulated_thread first{steal};
+    simulated_thread second{steal};
+    for (std::size_t in = 0; in < n;) {
+      for (std::uint32_t burst = 1 + pick(2); burst > 0 && in < n; --burst) queue->push(&all[in++]);
+      for (std::uint32_t burst = pick(3); burst > 0; --burst)
+        if (const ready_item item = queue->pop()) take(item);
+    }
+  }
+  while (const ready_item item = queue->pop()) take(item);
+  for (const int times : taken) check(times == 1, "a ready item was lost or taken twice");
+}
+TEST(ready_queue, loses_and_doubles_nothing) {
+  expect_sound("ready queue", {.seeds = 10'000}, contest_for_ready_items);
+}
+TEST(ready_queue, without_its_fence_is_found) {
+  expect_found(plant::biased_lock_no_fence, "ready queue, no fence", {.seeds = 10'000}, contest_for_ready_items);
+}
+
+// ---- the adaptive lock ---------------------------------------------------------------------------------------------
+
+void exclude_each_other() {
+  detail::init_fences();
+  detail::adaptive_lock lock;
+  int inside = 0;
+  int entered = 0;
+  std::array<detail::fork_deque, 2> workers;  // as if the threads were workers
+  auto use = [&](detail::fork_deque* as) {
+    ramie_current_forks = as;
+    for (int i = 0; i < 3; ++i) {
+      if (pick(4) != 0) lock.lock();
+      else if (!lock.try_lock()) continue;
+      check(++inside == 1, "two threads hold the lock");
+      detail::atomic<int> step{0};
+      step.store(1);  // a step inside, where others may come
+      check(--inside == 0, "two threads hold the lock");
+      ++entered;
+      lock.unlock();
+    }
+    ramie_current_forks = nullptr;
+  };
+  {
+    simulated_thread first{[&] { use(&workers[0]); }};
+    simulated_thread second{[&] { use(&workers[1]); }};
+    simulated_thread third{[&] { use(nullptr); }};
+  }
+  check(entered >= 3, "nobody got the lock");
+}
+TEST(adaptive_lock, excludes) { expect_sound("adaptive lock", {.seeds = 20'000}, exclude_each_other); }
+TEST(adaptive_lock, without_its_fence_is_found) {
+  expect_found(plant::adaptive_lock_no_fence, "adaptive lock, no fence", {.seeds = 20'000}, exclude_each_other);
+}
+
+// ---- the word of a wait, as plain threads use it -------------------------------------------------------------------
+
+void wake_once() {
+  // One waiter, three who want to wake it: plainly, in two steps, and too late. One wins each round.
+  detail::atomic<std::uint64_t> reference{0};
+  detail::atomic<int> wins{0};
+  detail::atomic<bool> over{false};
+  constexpr int rounds = 3;
+  int handed = 0;
+  auto waker = [&](bool in_two_steps) {
+    std::uint64_t last = 0;
+    while (!over.load(std::memory_order_acquire)) {
+      const std::uint64_t now = reference.load(std::memory_order_acquire);
+      if (now == 0 || (now == last && pick(2) == 0)) {
+        detail::spin_pause();
+        continue;
+      }
+      last = now;
+      const auto ref = detail::waiter_ref::from_bits(now);
+      if (!in_two_steps) {
+        if (detail::wake(ref)) wins.fetch_add(1);
+      } else if (detail::claimed_wait won = detail::claim(ref)) {
+        ++handed;
+        wins.fetch_add(1);
+        won.go_on();
+      }
+    }
+  };
+  {
+    simulated_thread plain{[&] { waker(false); }};
+    simulated_thread first{[&] { waker(true); }};
+    simulated_thread second{[&] { waker(true); }};
+    int handed_seen = 0;
+    for (int i = 0; i < rounds; ++i) {
+      detail::wait pause{detail::wait::kind::uninterruptible};
+      reference.store(pause.ref().bits(), std::memory_order_release);
+      if (pick(3) == 0 && pause.withdraw()) {
+        wins.fetch_add(1);
+        continue;
+      }
+      pause.suspend();
+      check(handed >= handed_seen, "handed over backwards");
+      handed_seen = handed;
+    }
+    over.store(true, std::memory_order_release);
+  }
+  check(wins.load() == rounds, "a wait was won by nobody, or twice");
+}
+TEST(wait_word, is_won_once) { expect_sound("wait word", {.seeds = 10'000}, wake_once); }
+TEST(wait_word, that_is_let_go_twice_is_found) {
+  expect_found(plant::held_wait_let_go_twice, "wait let go twice", {.seeds = 10'000}, wake_once);
+}
+
+// ---- timers --------------------------------------------------------------------------------------------------------
+
+void race_timers() {
+  detail::timer_queue timers;
+  detail::atomic<int> left{2};
+  auto sleeper = [&](std::int64_t first_ns) {
+    for (int i = 0; i < 2; ++i) {
+      detail::timer_node mine;
+      detail::wait pause{detail::wait::kind::uninterruptible};
+      mine.waiter = pause.ref();
+      timers.add(mine, first_ns + i * 100);
+      if (pick(2) == 0 && timers.remove(mine)) {
+        check(pause.withdraw(), "a timer that was removed fired");
+        continue;
+      }
+      check(pause.suspend() == detail::wake_reason::timeout, "woken by something else");
+      check(!timers.remove(mine), "a timer that fired is still there");
+    }
+    left.fetch_sub(1);
+  };
+  {
+    const std::int64_t begin = detail::now_ns();
+    simulated_thread first{[&] { sleeper(begin + 200); }};
+    simulated_thread second{[&] { sleeper(begin + 300); }};
+    while (left.load() != 0) {
+      const std::int64_t next = timers.next_ns();
+      const std::int64_t now = detail::now_ns();
+      if (next <= now) timers.fire(now);
+      else detail::spin_pause();
+    }
+  }
+  check(timers.next_ns() == detail::timer_queue::never, "timers are left");
+}
+TEST(timer_queue, fires_or_removes) { expect_sound("timers", {.seeds = 10'000}, race_timers); }
+TEST(timer_queue, without_its_lock_is_found) {
+  expect_found(plant::timer_removed_unlocked, "timer removed without the lock", {.seeds = 10'000}, race_timers);
+}
+
+// ---- channels and select -------------------------------------------------------------------------------------------
+
+/// Two senders, two receivers, a close at the end: everything arrives once, in each sender's order.
+void use_channel(std::size_t capacity) {
+  constexpr int each = 3;
+  channel<int> c{capacity};
+  std::array<int, 2 * each> got{};
+  auto send = [&](int who) {
+    for (int i = 0; i < each; ++i) {
+      const int value = who * each + i;
+      if (pick(4) == 0) {
+        while (c.send_for(value, 1us) == channel_status::timeout) {
+        }
+      } else {
+        check(c.send(value) == channel_status::ok, "send on an open channel failed");
+      }
+    }
+  };
+  auto receive = [&] {
+    std::array<int, 2> newest{-1, -1};
+    while (const std::optional<int> value = c.recv()) {
+      ++got[static_cast<std::size_t>(*value)];
+      int& last = newest[static_cast<std::size_t>(*value / each)];
+      check(*value > last, "one sender's elements changed places");
+      last = *value;
+    }
+  };
+  {
+    simulated_thread first{receive};
+    simulated_thread second{receive};
+    {
+      simulated_thread one{[&] { send(0); }};
+      send(1);
+    }
+    c.close();
+  }
+  for (const int times : got) check(times == 1, "an element was lost or came twice");
+}
+TEST(channel, rendezvous_loses_nothing) {
+  expect_sound("rendezvous", {.seeds = 5000}, [] { use_channel(0); });
+}
+TEST(channel, buffer_loses_nothing) {
+  expect_sound("buffered", {.seeds = 5000}, [] { use_channel(2); });
+}
+TEST(channel, that_is_unlocked_early_is_found) {
+  expect_found(plant::channel_unlocked_early, "channel unlocked early", {.seeds = 20'000}, [] { use_channel(1); });
+}
+
+void use_select() {
+  constexpr int each = 3;
+  channel<int> a;
+  channel<int> b{1};
+  int got = 0;
+  auto send = [&](channel<int>& c) {
+    for (int i = 0; i < each; ++i)
+      if (pick(2) == 0) c.send(i);
+      else select(on_send(c, i, [](channel_status s) { check(s == channel_status::ok, "send failed"); }));
+  };
+  {
+    simulated_thread one{[&] { send(a); }};
+    simulated_thread two{[&] { send(b); }};
+    while (got < 2 * each) {
+      auto count = [&](std::optional<int> v) { got += v.has_value() ? 1 : 0; };
+      if (pick(3) == 0) select(on_recv(a, count), on_recv(b, count), on_timeout(2us, [] {}));
+      else select(on_recv(a, count), on_recv(b, count));
+    }
+  }
+  check(a.size() + b.size() == 0, "elements are left");
+}
+TEST(select, serves_one_case) { expect_sound("select", {.seeds = 5000}, use_select); }
+TEST(select, without_its_second_look_is_found) {
+  expect_found(plant::select_without_second_look, "select, no second look", {.seeds = 20'000}, use_select);
+}
+
+/// Selects that meet each other at both ends of two channels.
+void cross_selects() {
+  channel<int> a;
+  channel<int> b;
+  int sent = 0;
+  int received = 0;
+  auto both = [&] {
+    for (int i = 0; i < 2; ++i)
+      select(on_send(a, 1, [&](channel_status) { ++sent; }), on_recv(b, [&](std::optional<int>) { ++received; }));
+  };
+  auto opposite = [&] {
+    for (int i = 0; i < 2; ++i)
+      select(on_recv(a, [&](std::optional<int>) { ++received; }), on_send(b, 2, [&](channel_status) { ++sent; }));
+  };
+  {
+    simulated_thread one{both};
+    simulated_thread two{opposite};
+  }
+  check(sent == 2 && received == 2, "a select was served twice, or its counterpart not at all");
+}
+TEST(select, meets_select) { expect_sound("select against select", {.seeds = 10'000}, cross_selects); }
+
+// ---- sync ----------------------------------------------------------------------------------------------------------
+
+void use_mutex() {
+  const auto m = std::make_unique<timed_mutex>();
+  int inside = 0;
+  auto use = [&] {
+    for (int i = 0; i < 3; ++i) {
+      if (pick(4) == 0) {
+        if (!m->try_lock_for(3us)) continue;
+      } else {
+        m->lock();
+      }
+      check(++inside == 1, "two threads hold the mutex");
+      if (pick(2) == 0) detail::os_sleep(1000 * pick(150));  // so that others give up spinning, or nearly
+      check(--inside == 0, "two threads hold the mutex");
+      m->unlock();
+    }
+  };
+  {
+    simulated_thread first{use};
+    simulated_thread second{use};
+    use();
+  }
+}
+TEST(mutex, excludes_and_wakes) { expect_sound("mutex", {.seeds = 8000}, use_mutex); }
+TEST(mutex, whose_unlock_is_missed_is_found) {
+  expect_found(plant::mutex_unlock_unnoticed, "mutex, unlock missed", {.seeds = 20'000}, use_mutex);
+}
+
+void use_primitives() {
+  counting_semaphore<> tokens{0};
+  latch done{2};
+  mutex m;
+  condition_variable changed;
+  int stage = 0;
+  {
+    simulated_thread one{[&] {
+      tokens.acquire();
+      {
+        std::lock_guard guard{m};
+        stage = 1;
+      }
+      changed.notify_one();
+      done.count_down();
+    }};
+    simulated_thread two{[&] {
+      {
+        std::unique_lock guard{m};
+        changed.wait(guard, [&] { return stage == 1; });
+      }
+      done.count_down();
+    }};
+    tokens.release();
+    done.wait();
+  }
+  check(stage == 1, "out of order");
+}
+TEST(sync, primitives_lose_no_wake_up) { expect_sound("semaphore, latch, condition", {.seeds = 8000}, use_primitives); }
+TEST(sync, a_node_linked_too_late_is_found) {
+  expect_found(plant::word_lock_early, "node linked too late", {.seeds = 20'000}, use_primitives);
+}
+
+}  // namespace
+}  // namespace ramie::interleave
