@@ -31,7 +31,7 @@ class player : public ramie::actor<player> {
     other_.stop();
     stop();
   }
-  std::int64_t on(ramie::down) { return hits_; }
+  std::int64_t on(const ramie::down&) { return hits_; }
 
  private:
   ramie::actor_ref<player> other_;

@@ -88,7 +88,7 @@ class actor {
   template <class M>
     requires(!std::is_lvalue_reference_v<M>)
   void stash(M&& m) {
-    detail::restore_body(detail::current_message(cell()), std::move(m));
+    detail::restore_body(detail::current_message(cell()), std::forward<M>(m));
     detail::stash_current(cell());
   }
   /// What was stashed comes next, before all that waits, oldest first.

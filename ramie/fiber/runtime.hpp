@@ -80,8 +80,8 @@ class runtime {
 /// Runs f as a fiber on a runtime of its own, which ends with it: fibers still alive are cancelled then. Returns what f
 /// returns if that is convertible to int, else 0: fit for `return` in main. Rethrows what leaves f.
 template <class F>
-int run(runtime_options options, F&& f) {
-  runtime rt{std::move(options)};
+int run(const runtime_options& options, F&& f) {
+  runtime rt{options};
   if constexpr (std::is_convertible_v<std::invoke_result_t<std::decay_t<F>>, int>) {
     return rt.run(std::forward<F>(f));
   } else {

@@ -35,8 +35,7 @@ run_result run(session& s) {
   const std::int64_t accounts = s.parameter("accounts");
   const std::int64_t transactions = s.parameter("transactions");
   return run_savina(s, [&] {
-    std::vector<ramie::actor_ref<account>> all;
-    for (std::int64_t i = 0; i < accounts; ++i) all.push_back(ramie::spawn_actor<account>(1000));
+    const std::vector<ramie::actor_ref<account>> all = spawn_actors<account>(accounts, 1000);
     small_random random{17};
     std::int64_t done = 0;
     // From a lower to a higher account, so that no two wait for each other; 100 at a time.

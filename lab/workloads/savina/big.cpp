@@ -25,7 +25,7 @@ class player : public ramie::actor<player> {
     ++pongs_;
     next();
   }
-  std::int64_t on(ramie::down) { return pongs_; }
+  std::int64_t on(const ramie::down&) { return pongs_; }
 
  private:
   void next();

@@ -51,8 +51,7 @@ run_result run(session& s) {
   const std::int64_t rounds = s.parameter("rounds");
   return run_savina(s, [&] {
     auto a = ramie::spawn_actor<arbiter>(rounds);
-    std::vector<ramie::actor_ref<smoker>> all;
-    for (std::int64_t i = 0; i < count; ++i) all.push_back(ramie::spawn_actor<smoker>(a));
+    const std::vector<ramie::actor_ref<smoker>> all = spawn_actors<smoker>(count, a);
     a.tell(all);
     a.join();
     std::int64_t smoked = 0;

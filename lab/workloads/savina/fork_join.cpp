@@ -39,8 +39,7 @@ run_result throughput(session& s) {
   const std::int64_t messages = s.parameter("messages");
   return run_savina(s, [&] {
     std::atomic<std::int64_t> finished{0};
-    std::vector<ramie::actor_ref<worker>> all;
-    for (std::int64_t i = 0; i < actors; ++i) all.push_back(ramie::spawn_actor<worker>(&finished, messages));
+    const std::vector<ramie::actor_ref<worker>> all = spawn_actors<worker>(actors, &finished, messages);
     for (std::int64_t m = 0; m < messages; ++m) {
       for (const auto& a : all) a.tell(work{37.2 + static_cast<double>(m)});
       if (m % 64 == 63) ramie::this_fiber::yield();

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t size_most = 16;
 
 struct board {
-  std::array<std::int8_t, size_most> columns{};  // of the queens placed so far
+  std::array<std::uint8_t, size_most> columns{};  // of the queens placed so far
   std::int64_t placed = 0;
 };
 struct solved {
@@ -26,7 +26,7 @@ bool fits(const board& b, std::int64_t column) {
   return true;
 }
 board with(board b, std::int64_t column) {
-  b.columns[static_cast<std::size_t>(b.placed++)] = static_cast<std::int8_t>(column);
+  b.columns[static_cast<std::size_t>(b.placed++)] = static_cast<std::uint8_t>(column);
   return b;
 }
 std::int64_t count(const board& b, std::int64_t size) {
@@ -53,11 +53,7 @@ class worker : public ramie::actor<worker> {
 class master : public ramie::actor<master> {
  public:
   master(std::int64_t size, std::int64_t depth, std::int64_t workers, std::int64_t* ways, std::int64_t* messages)
-      : ways_{ways}, messages_{messages} {
-    std::vector<ramie::actor_ref<worker>> all;
-    for (std::int64_t i = 0; i < workers; ++i) all.push_back(ramie::spawn_actor<worker>(self(), size, depth));
-    workers_ = all;
-  }
+      : workers_{spawn_actors<worker>(workers, self(), size, depth)}, ways_{ways}, messages_{messages} {}
   void on(const board& b) {
     ++open_;
     *messages_ += 2;

@@ -7,6 +7,7 @@
 
 #include <ramie/ramie.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -36,6 +37,15 @@ inline workload savina_workload(std::string name, std::string summary, std::vect
           .parameters = std::move(parameters),
           .styles = {{"actor", "class actors", true, run}},
           .yardstick = ""};
+}
+
+/// `n` actors of class A, each from copies of `args`.
+template <class A, class... Args>
+std::vector<ramie::actor_ref<A>> spawn_actors(std::int64_t n, const Args&... args) {
+  std::vector<ramie::actor_ref<A>> all;
+  all.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) all.push_back(ramie::spawn_actor<A>(args...));
+  return all;
 }
 
 /// xorshift64: the same numbers in every run.

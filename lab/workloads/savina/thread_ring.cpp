@@ -16,7 +16,7 @@ class node : public ramie::actor<node> {
     else next_.stop();  // each ends the next one, the last ends itself
     return t.left == 0;
   }
-  void on(ramie::down) {}
+  void on(const ramie::down&) {}
 
  private:
   ramie::actor_ref<node> next_;
@@ -26,8 +26,7 @@ run_result run(session& s) {
   const std::int64_t nodes = s.parameter("nodes");
   const std::int64_t hops = s.parameter("hops");
   return run_savina(s, [&] {
-    std::vector<ramie::actor_ref<node>> ring;
-    for (std::int64_t i = 0; i < nodes; ++i) ring.push_back(ramie::spawn_actor<node>());
+    const std::vector<ramie::actor_ref<node>> ring = spawn_actors<node>(nodes);
     for (std::size_t i = 0; i < ring.size(); ++i) ring[i].tell(ring[(i + 1) % ring.size()]);
     ring[0].tell(token{hops});
     const std::size_t stopped = static_cast<std::size_t>((hops + 1) % nodes);
