@@ -16,6 +16,13 @@ void throw_too_many_permits(std::ptrdiff_t most) {
                     std::to_string(most) + " permits"};
 }
 
+bool await_zero(wait_queue& queue, const wait_site& site, steady_time deadline) {
+  const std::uint64_t left = queue.lock();
+  if (left != 0) return queue.unlock_and_wait_until(left, site, deadline);
+  queue.unlock(0);
+  return true;
+}
+
 }  // namespace detail
 
 void latch::count_down(std::ptrdiff_t n) {
@@ -30,13 +37,6 @@ void latch::count_down(std::ptrdiff_t n) {
   queue_.unlock(rest);
 }
 
-bool latch::wait_before(detail::steady_time deadline, const std::source_location& where) {
-  const std::uint64_t left = queue_.lock();
-  if (left != 0) return queue_.unlock_and_wait_until(left, {"latch", where}, deadline);
-  queue_.unlock(0);
-  return true;
-}
-
 void wait_group::add(std::ptrdiff_t n) {
   detail::claimed_waits woken;
   const std::uint64_t before = queue_.lock();
@@ -47,13 +47,6 @@ void wait_group::add(std::ptrdiff_t n) {
   }
   if (after == 0) queue_.claim_all(woken);
   queue_.unlock(after);
-}
-
-bool wait_group::wait_before(detail::steady_time deadline, const std::source_location& where) {
-  const std::uint64_t left = queue_.lock();
-  if (left != 0) return queue_.unlock_and_wait_until(left, {"wait_group", where}, deadline);
-  queue_.unlock(0);
-  return true;
 }
 
 void event::set() noexcept {

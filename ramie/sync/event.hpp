@@ -1,7 +1,7 @@
 // Something has happened, or not yet.
 #pragma once
 
-#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/timed.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
 #include <chrono>
@@ -16,7 +16,7 @@ enum class event_reset : std::uint8_t { manual, automatic };
 /// Set or not; waiters go on while it is set. With event_reset::manual all of them do, and it stays set until `reset`;
 /// with event_reset::automatic one of them does, and takes it back with that. Fibers and plain threads may use all of
 /// it alike. A waiter may destroy it as soon as its wait has returned, if it is the last.
-class event {
+class event : public detail::timed_waits<event> {
  public:
   constexpr explicit event(event_reset how = event_reset::manual, bool is_set = false) noexcept
       : queue_{is_set ? std::uint64_t{1} : 0}, how_{how} {}
@@ -47,19 +47,8 @@ class event {
     else queue_.unlock_and_wait(0, {"event", where});
   }
 
-  /// As `wait`, but no longer than `timeout`: false if it was not set by then.
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout,
-                              std::source_location where = std::source_location::current()) {
-    return try_wait() || wait_before(detail::time_after(timeout), where);
-  }
-  template <class Clock, class Duration>
-  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> deadline,
-                                std::source_location where = std::source_location::current()) {
-    return try_wait() || detail::attempt_until(deadline, [&](detail::steady_time t) { return wait_before(t, where); });
-  }
-
  private:
+  friend timed_waits;
   bool wait_before(detail::steady_time deadline, const std::source_location& where);
 
   detail::wait_queue queue_;  // the number: 1 if set

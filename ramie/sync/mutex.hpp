@@ -5,10 +5,9 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/sched/fence.hpp>
 #include <ramie/sched/wait_list.hpp>
-#include <ramie/sync/deadline.hpp>
 #include <ramie/sync/identity.hpp>
+#include <ramie/sync/timed.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <source_location>
 
@@ -63,6 +62,9 @@ class mutex {
  protected:
   /// False if the deadline, where there is one, came first.
   bool lock_slowly(const detail::steady_time* deadline, const std::source_location& where);
+  bool lock_before(detail::steady_time deadline, const std::source_location& where) {
+    return lock_slowly(&deadline, where);
+  }
 
  private:
   struct node : detail::wait_node {
@@ -139,23 +141,15 @@ class mutex {
 };
 
 /// mutex with timed forms, as std::timed_mutex: they return false if it was not to be had in time.
-class timed_mutex : mutex {
+class timed_mutex : mutex, public detail::timed_locks<timed_mutex> {
  public:
   using mutex::is_mine;
   using mutex::lock;
   using mutex::try_lock;
   using mutex::unlock;
 
-  template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
-                                  std::source_location where = std::source_location::current()) {
-    return try_lock_until(detail::time_after(timeout), where);
-  }
-  template <class Clock, class Duration>
-  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline,
-                                    std::source_location where = std::source_location::current()) {
-    return try_lock() || detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_slowly(&t, where); });
-  }
+ private:
+  friend timed_locks;
 };
 
 }  // namespace ramie

@@ -3,7 +3,6 @@
 
 #include <ramie/sync/mutex.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <source_location>
 
@@ -55,22 +54,14 @@ class recursive_mutex {
 };
 
 /// recursive_mutex with timed forms, as std::recursive_timed_mutex: they return false if it was not to be had in time.
-class recursive_timed_mutex : recursive_mutex {
+class recursive_timed_mutex : recursive_mutex, public detail::timed_locks<recursive_timed_mutex> {
  public:
   using recursive_mutex::lock;
   using recursive_mutex::try_lock;
   using recursive_mutex::unlock;
 
-  template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
-                                  std::source_location where = std::source_location::current()) {
-    return try_lock_until(detail::time_after(timeout), where);
-  }
-  template <class Clock, class Duration>
-  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline,
-                                    std::source_location where = std::source_location::current()) {
-    return detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_before(t, where); });
-  }
+ private:
+  friend timed_locks;
 };
 
 }  // namespace ramie

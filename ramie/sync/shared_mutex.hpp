@@ -9,7 +9,7 @@
 // So everybody's wait is bounded by those who came before. The rest as in wait_queue.hpp.
 #pragma once
 
-#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/timed.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
 #include <chrono>
@@ -56,6 +56,9 @@ class shared_mutex {
   static constexpr std::uint64_t writer = 1, waiting = 2, reader = 4;
 
   bool lock_slowly(std::uint64_t how, const detail::steady_time* deadline, const std::source_location& where);
+  bool lock_before(detail::steady_time deadline, const std::source_location& where) {
+    return lock_slowly(writer, &deadline, where);
+  }
 
  private:
   void unlock_slowly(std::uint64_t how);
@@ -71,7 +74,7 @@ class shared_mutex {
 };
 
 /// shared_mutex with timed forms: they return false if the lock was not to be had in time.
-class shared_timed_mutex : shared_mutex {
+class shared_timed_mutex : shared_mutex, public detail::timed_locks<shared_timed_mutex> {
  public:
   using shared_mutex::lock;
   using shared_mutex::lock_shared;
@@ -80,16 +83,6 @@ class shared_timed_mutex : shared_mutex {
   using shared_mutex::unlock;
   using shared_mutex::unlock_shared;
 
-  template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
-                                  std::source_location where = std::source_location::current()) {
-    return try_lock_until(detail::time_after(timeout), where);
-  }
-  template <class Clock, class Duration>
-  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline,
-                                    std::source_location where = std::source_location::current()) {
-    return detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_slowly(writer, &t, where); });
-  }
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> timeout,
                                          std::source_location where = std::source_location::current()) {
@@ -100,6 +93,9 @@ class shared_timed_mutex : shared_mutex {
                                            std::source_location where = std::source_location::current()) {
     return detail::attempt_until(deadline, [&](detail::steady_time t) { return lock_slowly(reader, &t, where); });
   }
+
+ private:
+  friend timed_locks;
 };
 
 }  // namespace ramie

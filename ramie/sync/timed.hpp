@@ -1,0 +1,48 @@
+// The timed forms that several classes have, made from one function of theirs that waits until a deadline.
+#pragma once
+
+#include <ramie/sync/deadline.hpp>
+
+#include <chrono>
+#include <source_location>
+
+namespace ramie::detail {
+
+/// For a class with try_wait(), and wait_before(steady deadline, where), which is false if the deadline came first. It
+/// derives from this and makes it a friend.
+template <class Self>
+class timed_waits {
+ public:
+  /// As `wait`, but no longer than `timeout`, or until `deadline`: false if there was still something to wait for.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout,
+                              std::source_location where = std::source_location::current()) {
+    return wait_until(time_after(timeout), where);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> deadline,
+                                std::source_location where = std::source_location::current()) {
+    Self& self = static_cast<Self&>(*this);
+    return self.try_wait() || attempt_until(deadline, [&](steady_time t) { return self.wait_before(t, where); });
+  }
+};
+
+/// The same for a lock with try_lock() and lock_before(steady deadline, where).
+template <class Self>
+class timed_locks {
+ public:
+  /// As `lock`, but no longer than `timeout`, or until `deadline`: false if it was not to be had in time.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
+                                  std::source_location where = std::source_location::current()) {
+    return try_lock_until(time_after(timeout), where);
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> deadline,
+                                    std::source_location where = std::source_location::current()) {
+    Self& self = static_cast<Self&>(*this);
+    return self.try_lock() || attempt_until(deadline, [&](steady_time t) { return self.lock_before(t, where); });
+  }
+};
+
+}  // namespace ramie::detail
