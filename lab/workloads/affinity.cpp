@@ -4,6 +4,7 @@
 #include <lab/harness/error.hpp>
 #include <lab/harness/memory.hpp>
 #include <lab/harness/session.hpp>
+#include <lab/peers/common/random.hpp>
 #include <lab/workloads/registry.hpp>
 
 #include <fmt/core.h>
@@ -20,22 +21,6 @@
 
 namespace ramie::lab {
 namespace {
-
-/// xorshift64: the same numbers in every run, and cheap beside a cache miss.
-class random_numbers {
- public:
-  explicit random_numbers(std::uint64_t seed) : state_{seed * 0x9e3779b97f4a7c15 + 1} {}
-  /// In [0, end).
-  std::size_t below(std::size_t end) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return static_cast<std::size_t>((static_cast<unsigned __int128>(state_) * end) >> 64);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 /// A message, and how many more of its line are to be sent.
 struct work {
@@ -60,7 +45,7 @@ class cell : public ramie::actor<cell> {
   cell(const world& w, state& words, std::uint64_t seed) : world_{w}, words_{words}, random_{seed} {}
 
   void on(work m) {
-    for (std::int64_t i = 0; i < world_.accesses; ++i) ++words_[random_.below(words_.size())];
+    peer::touch(words_, world_.accesses, random_);
     if (m.left == 0) {
       world_.all_done->count_down();
     } else if (world_.talking) {
@@ -73,7 +58,7 @@ class cell : public ramie::actor<cell> {
  private:
   const world& world_;
   state& words_;
-  random_numbers random_;
+  peer::random_numbers random_;
 };
 
 void check_memory(std::int64_t actors, std::int64_t bytes) {

@@ -2,25 +2,12 @@
 #include "executors.hpp"
 
 #include <common/peer.hpp>
+#include <common/random.hpp>
 
 #include <latch>
 #include <numeric>
 
 namespace {
-
-class random_numbers {
- public:
-  explicit random_numbers(std::uint64_t seed) : state_{seed * 0x9e3779b97f4a7c15 + 1} {}
-  std::size_t below(std::size_t end) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return static_cast<std::size_t>((static_cast<unsigned __int128>(state_) * end) >> 64);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 class cell;
 
@@ -51,7 +38,7 @@ class cell : public runnable {
       const std::lock_guard lock{mutex_};
       left = mail_.front();
     }
-    for (std::int64_t i = 0; i < world_.accesses; ++i) ++words_[random_.below(words_.size())];
+    peer::touch(words_, world_.accesses, random_);
     const bool ends = left == 0;
     cell* to = world_.talking ? world_.cells[random_.below(world_.cells.size())].get() : this;
     // Told while its own message is still in the box: then it is not submitted twice.
@@ -72,7 +59,7 @@ class cell : public runnable {
  private:
   world& world_;
   std::vector<std::uint64_t> words_;
-  random_numbers random_;
+  peer::random_numbers random_;
   std::mutex mutex_;
   std::deque<std::int64_t> mail_;
 };

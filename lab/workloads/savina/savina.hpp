@@ -4,6 +4,7 @@
 
 #include <lab/harness/session.hpp>
 #include <lab/harness/workload.hpp>
+#include <lab/peers/common/random.hpp>
 
 #include <ramie/ramie.hpp>
 
@@ -48,22 +49,14 @@ std::vector<ramie::actor_ref<A>> spawn_actors(std::int64_t n, const Args&... arg
   return all;
 }
 
-/// xorshift64: the same numbers in every run.
-class small_random {
+/// The same numbers in every run.
+class small_random : peer::random_numbers {
  public:
-  explicit small_random(std::uint64_t seed) noexcept : state_{seed * 0x9e3779b97f4a7c15u + 1} {}
-  std::uint64_t next() noexcept {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return state_;
+  using random_numbers::next;
+  using random_numbers::random_numbers;
+  std::int64_t below(std::int64_t end) noexcept {
+    return static_cast<std::int64_t>(random_numbers::below(static_cast<std::size_t>(end)));
   }
-  std::int64_t below(std::int64_t bound) noexcept {
-    return static_cast<std::int64_t>((next() >> 1) % static_cast<std::uint64_t>(bound));
-  }
-
- private:
-  std::uint64_t state_;
 };
 
 /// All of them.
