@@ -30,7 +30,7 @@ namespace {
 constexpr std::int64_t busy_tick_ns = 1'000'000;
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr int quiet_ticks_most = 5;
-constexpr std::int64_t starved_most = 10;  // times stall_after
+constexpr std::int64_t lenient_most = 10;  // times stall_after: see is_stalled
 
 /// What the worker's thread has had of the processors.
 std::int64_t cpu_time_ns(worker& w) noexcept {
@@ -40,11 +40,10 @@ std::int64_t cpu_time_ns(worker& w) noexcept {
   return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
-/// Is the thread that dispatched nothing for `still_ns` neither blocked nor has it computed for so long, but it waits
-/// for a processor? Then the machine is overloaded, and one more thread would make that worse. Not for ever: what waits
-/// behind a computation that gets little of a processor must run as well.
-bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t still_ns, std::int64_t stall_ns) noexcept {
-  if (used_ns >= stall_ns || still_ns >= starved_most * stall_ns) return false;
+/// Is the thread, which has used `used_ns` since its last dispatch, neither blocked nor has it computed for long enough
+/// to be stalled, but it waits for a processor?
+bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t stall_ns) noexcept {
+  if (used_ns >= stall_ns) return false;
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", w.thread_id.load(std::memory_order_relaxed));
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -55,6 +54,16 @@ bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t still_ns, st
   // "id (name) S ...": the name may hold anything, but is short.
   const char* end = n <= 0 ? nullptr : static_cast<const char*>(::memrchr(text, ')', static_cast<std::size_t>(n)));
   return end != nullptr && end + 2 < text + n && end[2] == 'R';
+}
+
+/// Is the worker, which has dispatched nothing for `still_ns` and had used `cpu_ns` by then, stalled? Two kinds are
+/// given more time. One that spawns fibers in a loop gets on, and they are for the same worker to run, where they were
+/// made. One that waits for a processor does so because the machine is overloaded, and one more thread would make that
+/// worse. Not for ever: what waits behind a computation that gets little of a processor must run as well.
+bool is_stalled(worker& w, std::int64_t still_ns, std::int64_t cpu_ns, bool spawns, std::int64_t stall_ns) noexcept {
+  if (still_ns < stall_ns) return false;
+  if (still_ns >= lenient_most * stall_ns) return true;
+  return !spawns && !is_starved(w, cpu_time_ns(w) - cpu_ns, stall_ns);
 }
 }  // namespace
 
@@ -112,11 +121,10 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const std::uint64_t dispatches = w.dispatches.value();
     if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now, cpu_time_ns(w), 0, false};
     const std::int64_t still_ns = now - seen.since_ns;
-    // Somebody who spawns fibers in a loop gets on, and they are for the same worker to run, where they were made.
     const std::uint64_t started = w.started.value();
-    const bool spawns = seen.started != started && still_ns < starved_most * stall_ns;
+    const bool spawns = seen.started != started;
     seen.started = started;
-    seen.stalled = still_ns >= stall_ns && !spawns && !is_starved(w, cpu_time_ns(w) - seen.cpu_ns, still_ns, stall_ns);
+    seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
     const bool queued = w.ready.size() + w.spawned.size() != 0;
