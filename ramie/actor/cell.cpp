@@ -27,6 +27,7 @@
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/assert.hpp>
+#include <ramie/fiber/fiber_task.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/worker.hpp>
 
@@ -433,7 +434,11 @@ actor_cell* allocate_cell(const actor_type& type, std::size_t size, std::uint8_t
 void prepare_cell(actor_cell& c, const actor_options* options) {
   prepare_resident(c);
   if (options == nullptr) return;
-  if (!options->name.empty()) extras_of(c).name = options->name;
+  if (!options->name.empty()) {
+    task_extras& extras = extras_of(c);
+    extras.name = options->name;
+    extras.spawned_by = this_task();
+  }
   if (options->mailbox_capacity == 0 && !options->asks_wait_for_restart) return;
   actor_extras& x = c.extras();
   x.capacity = options->mailbox_capacity;

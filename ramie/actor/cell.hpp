@@ -6,6 +6,7 @@
 #include <ramie/actor/message.hpp>
 #include <ramie/actor/options.hpp>
 #include <ramie/base/atomic.hpp>
+#include <ramie/base/type_info.hpp>
 #include <ramie/sched/adaptive_lock.hpp>
 #include <ramie/sched/resident.hpp>
 #include <ramie/sched/wait.hpp>
@@ -21,6 +22,7 @@ struct actor_extras;
 
 /// What is the same for all actors of one class.
 struct actor_type : resident_type {
+  const type_info* of;                    // its class, or mailbox<...>
   void (*destroy)(actor_cell&) noexcept;  // ends the state
   void (*serve)(actor_cell&);             // fiber actors: runs the function; null for class actors
   message_function exit_act;              // its handler of exit_signal, null if it has none: it dies with its links
@@ -129,6 +131,7 @@ struct actor_cell : resident {
   static void run(task& t) noexcept;
   static void rest(task& t) noexcept;
   static void shut_down(task& t) noexcept;
+  static void describe(const void* copy, const void* type, resident_facts& found) noexcept;
 
   // The running actor's own.
   void handle_burst();

@@ -3,7 +3,9 @@
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/sched/live_schedulers.hpp>
 
+#include <cstddef>
 #include <mutex>
 
 namespace ramie::detail {
@@ -11,6 +13,39 @@ namespace ramie::detail {
 std::size_t actor_cell::mail_count() noexcept {
   std::lock_guard guard{lock};
   return posted - handled.load(std::memory_order_relaxed);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // fine with every compiler that knows this pragma
+// See ramie_debug_layout.
+extern "C" {
+extern const debug_entry ramie_debug_actors[];
+__attribute__((used)) const debug_entry ramie_debug_actors[] = {
+    {"actor_cell.posted", offsetof(actor_cell, posted)},
+    {"actor_cell.handled", offsetof(actor_cell, handled)},
+    {"actor_cell.scheduled", offsetof(actor_cell, scheduled)},
+    {"actor_cell.status", offsetof(actor_cell, status)},
+    {"actor_type.of", offsetof(actor_type, of)},
+    {nullptr, 0},
+};
+}
+#pragma GCC diagnostic pop
+
+namespace {
+[[maybe_unused]] const bool told = (set_resident_describer(&actor_cell::describe), true);
+}
+
+// A copy of bytes: whatever it says, nothing is followed but the class, which is a constant.
+void actor_cell::describe(const void* copy, const void* type, resident_facts& found) noexcept {
+  const auto& c = *static_cast<const actor_cell*>(copy);
+  found.kind = "actor";
+  found.type = static_cast<const actor_type*>(type)->of->name();
+  found.mail = c.posted - c.handled.load(std::memory_order_relaxed);
+  found.state = (c.status & closed) != 0     ? "has ended"
+                : (c.status & starting) != 0 ? "is being restarted"
+                : (c.status & waiting) != 0  ? "waits for its supervisor"
+                : c.scheduled                ? "is ready"
+                                             : "is idle";
 }
 
 bool actor_cell::full() noexcept {

@@ -44,5 +44,11 @@
 #define RAMIE_ALWAYS_INLINE inline
 #define RAMIE_LAMBDA_INLINE
 #endif
+// A function that looks at what others change meanwhile, and knows what it does: sanitizers are not to watch it.
+#if defined(__clang__)
+#define RAMIE_UNWATCHED __attribute__((no_sanitize("address", "thread"), noinline))
+#else
+#define RAMIE_UNWATCHED __attribute__((no_sanitize_address, no_sanitize_thread, noinline))
+#endif
 #define RAMIE_NOINLINE __attribute__((noinline))
 #define RAMIE_COLD __attribute__((cold, noinline))

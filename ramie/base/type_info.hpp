@@ -24,7 +24,7 @@ class type_info {
   std::string_view name_;
 
   template <class T>
-  friend const type_info& type_of() noexcept;
+  friend constexpr const type_info& type_of() noexcept;
 };
 
 template <class T>
@@ -41,7 +41,7 @@ struct type_info::made {
 
 /// As typeid: const and references make no difference.
 template <class T>
-[[nodiscard]] const type_info& type_of() noexcept {
+[[nodiscard]] constexpr const type_info& type_of() noexcept {
   return type_info::made<std::remove_cvref_t<T>>::value;
 }
 

@@ -109,6 +109,7 @@ void apply_options(task& t, const fiber_options& options) {
   if (options.name.empty() && options.stack_size == 0) return;
   task_extras& extras = extras_of(t);
   extras.name = options.name;
+  extras.spawned_by = this_task();
   if (options.stack_size == 0) return;
   if (options.stack_size < stack_size_min || options.stack_size > stack_size_max)
     throw invalid_argument{"ramie: fiber_options::stack_size is " + std::to_string(options.stack_size) +

@@ -2,6 +2,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/sched/peek.hpp>
 
 #include <pthread.h>
 
@@ -51,6 +52,11 @@ bool blocking_pool::withdraw(blocking_call& call) noexcept {
   if (last_ == &call) last_ = before;
   --waiting_calls_;
   return true;
+}
+
+blocking_pool::load blocking_pool::about() const noexcept {
+  const std::size_t threads = peek(threads_), idle = peek(idle_);
+  return {peek(waiting_calls_), threads > idle ? threads - idle : 0};
 }
 
 std::size_t blocking_pool::threads_if_idle() noexcept {

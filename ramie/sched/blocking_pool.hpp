@@ -34,6 +34,11 @@ class blocking_pool {
 
   /// How many threads there are, or `busy` if a call waits or is under way. Any thread.
   [[nodiscard]] std::size_t threads_if_idle() noexcept;
+  /// Calls that wait for a thread, and threads that make one, about. Any thread; async-signal-safe.
+  struct load {
+    std::size_t waiting, under_way;
+  };
+  [[nodiscard]] load about() const noexcept;
   static constexpr std::size_t busy = ~std::size_t{0};
 
  private:

@@ -7,11 +7,12 @@
 //  D2 Another thread of the process: any thread that is neither a worker, monitor or idle helper of this runtime nor a
 //     plain thread that itself waits, without a deadline, for a fiber, a channel or the like. It may be about to send
 //     something. Then none is reported, and the question is put again, ever more rarely, up to once a minute.
-//  D3 Otherwise the fibers that are left can never go on. They are listed, with what they wait for and where, and the
-//     process ends with status 2.
+//  D3 Otherwise the fibers that are left can never go on. They are listed, with what they wait for and where, a dump
+//     follows, and the process ends with status 2.
 // Thus a deadlock is missed while some other thread lives (a second runtime, a thread of the user's, of a sanitizer);
 // none is reported that is not one, unless a signal handler was going to wake a fiber:
 // runtime_options::report_deadlocks.
+#include <ramie/sched/dump.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/wait.hpp>
 #include <ramie/stack/pool.hpp>
@@ -118,6 +119,8 @@ void scheduler::report_deadlock() noexcept {
   for (const waiting_fiber& f : all.fibers) print(f);
   if (all.left_out != 0) std::fprintf(stderr, "  and %zu more\n", all.left_out);
   std::fflush(nullptr);
+  dump(STDERR_FILENO,
+       {.fibers = fibers_listed_most, .actors = fibers_listed_most});  // with backtraces, and who holds what
   std::_Exit(exit_status);
 }
 

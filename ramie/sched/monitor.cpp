@@ -115,6 +115,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
       somebody_sleeps = true;
       continue;
     }
+    w.clock_ns.store(now, std::memory_order_relaxed);
     busy = true;
     ++on_duty;
     watch& seen = watches_[i];

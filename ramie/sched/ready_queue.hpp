@@ -67,6 +67,7 @@ class ready_queue {
   }
 
  private:
+  friend struct debug_access;
   RAMIE_ALWAYS_INLINE ready_item take() noexcept {
     const std::uint32_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_relaxed)) return {};

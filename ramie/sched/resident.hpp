@@ -5,14 +5,32 @@
 #include <ramie/sched/spin_lock.hpp>
 #include <ramie/sched/task.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
+#include <string_view>
 
 namespace ramie::detail {
+
+/// What reports say of a resident.
+struct resident_facts {
+  const char* kind = "resident";  // "actor"
+  std::string_view type;          // its class
+  const char* state = "";         // "idle", "has ended", ...
+  std::uint64_t mail = 0;         // messages that wait
+};
+
+/// Tells of a resident by a copy of its first resident_type::size bytes, made at any moment. Async-signal-safe.
+using resident_describer = void (*)(const void* copy, const void* type, resident_facts& found) noexcept;
+/// The one that reports may call: a type that is read from memory which changes hands may be no type. Any thread.
+void set_resident_describer(resident_describer known) noexcept;
 
 struct resident_type : task_type {
   /// The runtime ends: so shall this one, soon. Called again and again until it does, under the list's lock: short,
   /// does not suspend.
   void (*shut_down)(task& self) noexcept;
+  resident_describer describe = nullptr;
+  std::size_t size = 0;  // of the part that `describe` needs
 };
 
 class resident_list;
@@ -38,12 +56,23 @@ class resident_list {
     if (r.older != nullptr) r.older->newer = r.newer;
     r.newer = r.older = nullptr;
   }
+  /// Calls `visit(context, resident)` for at most `most` of them, newest first; gives how many. Nothing at all, and -1,
+  /// if the list is being changed: does not wait. Any thread, signal handlers too.
+  template <class Visit>
+  std::ptrdiff_t try_for_each(std::size_t most, Visit visit) noexcept {
+    if (!lock_.try_lock()) return -1;
+    std::ptrdiff_t n = 0;
+    for (resident* r = newest_; r != nullptr && most != 0; r = r->older, --most, ++n) visit(*r);
+    lock_.unlock();
+    return n;
+  }
   void shut_down() noexcept {
     std::lock_guard guard{lock_};
     for (resident* r = newest_; r != nullptr; r = r->older) static_cast<const resident_type*>(r->type)->shut_down(*r);
   }
 
  private:
+  friend struct debug_access;
   spin_lock lock_;
   resident* newest_ = nullptr;
 };

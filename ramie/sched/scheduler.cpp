@@ -27,6 +27,7 @@
 #include <ramie/sched/cpu_count.hpp>
 #include <ramie/sched/environment.hpp>
 #include <ramie/sched/futex.hpp>
+#include <ramie/sched/live_schedulers.hpp>
 #include <ramie/stack/overflow.hpp>
 
 #include <algorithm>
@@ -301,6 +302,7 @@ void scheduler::sleep(worker* w) noexcept {
   if (!RAMIE_PLANT(sleep_no_fence)) heavy_fence();
   if (!RAMIE_PLANT(sleep_without_look) && (work_in_sight(w) || ending_.load(std::memory_order_acquire)) &&
       idle.leave(*w)) {
+    w->clock_ns.store(now_ns(), std::memory_order_relaxed);
     rouse_monitor();  // it may have seen everybody idle
     return;
   }
@@ -332,6 +334,7 @@ void scheduler::sleep(worker* w) noexcept {
   }
   w->wake_token.store(0, std::memory_order_relaxed);
   w->idle.store(false, std::memory_order_relaxed);
+  w->clock_ns.store(now_ns(), std::memory_order_relaxed);
   rouse_monitor();
 }
 
@@ -411,6 +414,7 @@ scheduler::scheduler(const runtime_options& options)
   try {
     for (std::uint32_t i = 0; i < regular_; ++i) add_worker(false);
     start_threads();
+    list_scheduler(*this);
   } catch (...) {
     end_threads();
     throw;
@@ -447,6 +451,7 @@ void scheduler::start_threads() {
 }
 
 void scheduler::end_threads() noexcept {
+  unlist_scheduler(*this);  // first: whoever looks at a listed one may rely on its threads
   ending_.store(true, std::memory_order_seq_cst);
   monitor_word_.store(1, std::memory_order_release);
   futex_wake(monitor_word_);

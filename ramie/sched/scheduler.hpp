@@ -95,12 +95,15 @@ class scheduler {
   [[nodiscard]] std::uint64_t started_outside() const noexcept {
     return started_outside_.load(std::memory_order_acquire);
   }
+  /// Woken or spawned by other threads and not yet taken up.
+  [[nodiscard]] std::size_t injected() const noexcept { return injected_.size(); }
   /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
   [[nodiscard]] std::uint64_t live() noexcept;
 
   idle_set idle;
 
  private:
+  friend struct debug_access;
   [[noreturn]] RAMIE_COLD void refuse_spawn() const;
   RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;
   RAMIE_NOINLINE void published_ready_slowly(worker* w, std::size_t queued) noexcept;

@@ -64,6 +64,7 @@ class spawn_deque {
   }
 
  private:
+  friend struct debug_access;
   static constexpr std::int64_t first_size = 256;
 
   RAMIE_COLD task* pop_slowly(std::int64_t b) noexcept;

@@ -46,7 +46,8 @@ struct task_type {
 /// What few fibers have: allocated when first asked for.
 struct task_extras {
   std::string name;
-  std::size_t stack_size = 0;  // 0: the runtime's
+  std::size_t stack_size = 0;        // 0: the runtime's
+  const void* spawned_by = nullptr;  // the task that gave the name; may be gone
   std::optional<std::stop_source> stop;
   region_chain regions;
   local_table locals;

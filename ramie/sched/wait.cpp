@@ -172,7 +172,7 @@ void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void*
             !s.wait_word.compare_exchange_strong(word, (word & ~state_mask) | held, std::memory_order_acq_rel))
           return;
         if (const void* occupant = s.occupant.load(std::memory_order_acquire); occupant != nullptr)
-          to.visit(to.context, *static_cast<const task*>(occupant), *s.site);
+          to.visit(to.context, *static_cast<const task*>(occupant), *wait::facts(*s.waiting).site);
         s.wait_word.store(word, std::memory_order_release);
       },
       &with);
@@ -180,15 +180,20 @@ void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void*
 
 std::size_t waiting_threads() noexcept { return threads_in_wait.load(std::memory_order_acquire); }
 
-wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_throw_{false}, limit_ns_{region::never} {
+const char mutex_reason[] = "mutex";
+
+wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_throw_{false}, site_{&site} {
   worker* w = current_worker();
   if (w == nullptr || w->running == nullptr) [[unlikely]] {
     mode_ = mode::thread;
     self_ = thread_descriptor();
-    if (k == kind::cancellable && std::uncaught_exceptions() == 0) limit_ns_ = limits_of_thread().deadline_ns;
-    arm(site);
+    since_ns_ = 0;
+    time_ns_ = region::never;
+    if (k == kind::cancellable && std::uncaught_exceptions() == 0) time_ns_ = limits_of_thread().deadline_ns;
+    arm();
     return;
   }
+  time_ns_ = w->clock_ns.load(std::memory_order_relaxed);
   self_ = w->running;
   task* t = w->current();
   RAMIE_ASSERT(t != nullptr, "a worker's own code tried to suspend");
@@ -199,7 +204,7 @@ wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_thr
     if (may_throw_ && (t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]]
       may_throw_ = !limits_of(*t).shielded;
   }
-  arm(site);
+  arm();
   if (k == kind::uninterruptible || static_cast<std::uint32_t>(w->exceptions->uncaught) != 0) return;
   light_fence();
   if ((t->flags.load(std::memory_order_acquire) & (task::stop_flag | task::limited)) != 0 ||
@@ -207,21 +212,23 @@ wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_thr
     look_at_limits(*t);
 }
 
-void wait::arm(const wait_site& site) noexcept {
+void wait::arm() noexcept {
   const std::uint32_t epoch = self_->wait_word.load(std::memory_order_relaxed) >> epoch_shift;
   ref_ = waiter_ref{self_, epoch};
-  self_->site = &site;
+  self_->waiting = this;
   self_->wait_word.store(epoch << epoch_shift | (may_throw_ ? cancellable : 0) | armed, std::memory_order_release);
 }
 
 void wait::look_at_limits(task& t) noexcept {
   const limits bounds = limits_of(t);
   if (bounds.deadline_ns != region::never) {
+    since_ns_ = time_ns_;
     mode_ = mode::limited_fiber;
-    limit_ns_ = bounds.deadline_ns;
+    time_ns_ = bounds.deadline_ns;
   }
   const bool draining = current_worker()->draining.load(std::memory_order_relaxed);
-  if (bounds.stopped || (draining && !bounds.shielded) || (limit_ns_ != region::never && limit_ns_ <= now_ns()))
+  if (bounds.stopped || (draining && !bounds.shielded) ||
+      (bounds.deadline_ns != region::never && bounds.deadline_ns <= now_ns()))
     wake(ref_, wake_reason::cancelled);
 }
 
@@ -232,8 +239,8 @@ bool wait::withdraw() noexcept {
 
 wake_reason wait::suspend_slowly() {
   if (mode_ == mode::fiber) return suspend_fiber();
-  if (limit_ns_ == region::never) return suspend_thread_until(region::never);
-  const wake_reason why = suspend_until_ns(limit_ns_);
+  if (time_ns_ == region::never) return suspend_thread_until(region::never);
+  const wake_reason why = suspend_until_ns(time_ns_);
   return why == wake_reason::timeout ? wake_reason::cancelled : why;
 }
 
@@ -300,7 +307,7 @@ wake_reason wait::suspend_until_ns(std::int64_t deadline_ns) {
 
 wake_reason wait::suspend_until(steady::time_point deadline) {
   const std::int64_t deadline_ns = to_ns(deadline);
-  if (mode_ == mode::fiber || limit_ns_ > deadline_ns) return suspend_until_ns(deadline_ns);
+  if (mode_ == mode::fiber || time_ns_ > deadline_ns) return suspend_until_ns(deadline_ns);
   // The region's end comes first.
   return suspend_slowly();
 }

@@ -82,6 +82,18 @@ struct wait_site {
   std::source_location where;  // line 0: not known
 };
 
+/// The wait of a mutex: who holds it is known as well. Told by its reason, the pointer.
+struct owned_wait_site : wait_site {
+  const atomic<const void*>* owner;  // sync/identity.hpp
+};
+extern const char mutex_reason[];  // of each owned_wait_site
+
+/// What is known of a wait, for reports.
+struct wait_facts {
+  const wait_site* site;
+  std::int64_t since_ns;  // by the worker's clock, that is about a millisecond late at most; see worker::clock_ns
+};
+
 /// Claims the wait (W4) and makes the waiter go on. False if it was over already. Any thread; does not suspend.
 bool wake(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
 
@@ -128,6 +140,11 @@ class wait {
  public:
   enum class kind : bool { uninterruptible = false, cancellable = true };
 
+  /// Of a wait that stands still: its stack is held.
+  [[nodiscard]] static wait_facts facts(const wait& held) noexcept {
+    return {held.site_, held.mode_ == mode::fiber ? held.time_ns_ : held.since_ns_};
+  }
+
   /// Arms (W1). A cancellable wait of a fiber that was asked to stop is over at once, with wake_reason::cancelled;
   /// while the fiber unwinds, waits are never cancellable.
   explicit wait(kind k, const wait_site& site = unknown_site) noexcept;
@@ -153,6 +170,7 @@ class wait {
   wake_reason suspend_until(steady::time_point deadline);
 
  private:
+  friend struct debug_access;
   [[nodiscard]] wake_reason reason() const noexcept {
     return static_cast<wake_reason>(self_->wait_word.load(std::memory_order_acquire) >> wait_word::reason_shift &
                                     wait_word::reason_mask);
@@ -163,7 +181,7 @@ class wait {
   wake_reason suspend_fiber();
   wake_reason suspend_thread_until(std::int64_t deadline_ns) noexcept;
   wake_reason suspend_until_ns(std::int64_t deadline_ns);
-  void arm(const wait_site& site) noexcept;
+  void arm() noexcept;
   void look_at_limits(task& t) noexcept;
 
   static constexpr wait_site unknown_site{"unknown", {}};
@@ -172,7 +190,10 @@ class wait {
   waiter_ref ref_;
   mode mode_;
   bool may_throw_;
-  std::int64_t limit_ns_;  // of the regions around it; unless `mode::fiber`
+  // In mode::fiber: when it began. Otherwise: the limit of the regions around it.
+  std::int64_t time_ns_;
+  const wait_site* site_;
+  std::int64_t since_ns_;  // unless mode::fiber: when it began
 };
 
 inline bool is_over(waiter_ref waiter) noexcept {

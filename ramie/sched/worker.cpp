@@ -18,6 +18,7 @@
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/sched/backoff.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/timer_queue.hpp>
 #include <ramie/stack/overflow.hpp>
 
 #include <cxxabi.h>
@@ -410,6 +411,7 @@ void worker::thread_main() noexcept {
   ::pthread_attr_destroy(&attributes);
   native_low = static_cast<char*>(low);
 #endif
+  clock_ns.store(now_ns(), std::memory_order_relaxed);
   ramie_current_forks = this;
   prepare(first, &loop_entry);
   sanitizer_switch hooks;

@@ -68,6 +68,9 @@ struct alignas(128) worker : fork_deque {
   char* native_low = nullptr;  // its bounds, for sanitizers
   std::size_t native_size = 0;
   void* native_fiber = nullptr;
+  /// The steady clock as of the last millisecond in which anybody worked, for waits to note when they began: the
+  /// monitor sets it at its rounds, the worker when it wakes up.
+  std::atomic<std::int64_t> clock_ns{0};
   std::unique_ptr<fork_slot[]> fork_slots;
   std::array<ready_item, ready_queue::steal_most>
       loot{};  // what was stolen at once; here to keep the loop's stack small

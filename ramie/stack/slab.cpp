@@ -71,6 +71,8 @@ void publish(slab& s) noexcept {
   }
 }
 
+const void* slab_list() noexcept { return &all_slabs; }
+
 stack* hand_out(slab& s) noexcept {
   const std::uint32_t slot = s.handed_out.load(std::memory_order_relaxed);  // written only under the lock
   const std::uint32_t index = s.first_index + slot;

@@ -48,6 +48,9 @@ slab* map_slab(stack_class& owner, std::size_t slot_size, std::uint32_t slots, s
 /// S2.
 void publish(slab& s) noexcept;
 
+/// Where the list of all slabs begins, for debuggers.
+[[nodiscard]] const void* slab_list() noexcept;
+
 /// Under the lock of the class.
 inline std::uint32_t slots_left(const slab& s) noexcept {
   return s.slots - s.handed_out.load(std::memory_order_relaxed);  // only the class writes it

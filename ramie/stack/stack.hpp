@@ -13,7 +13,7 @@
 namespace ramie::detail {
 
 class stack_class;  // all stacks of one size and one kind of guard, see pool.hpp
-struct wait_site;   // sched/wait.hpp
+class wait;         // sched/wait.hpp
 
 struct alignas(64) stack {
   context saved;                    // where to resume; complete only after the switch away
@@ -21,8 +21,8 @@ struct alignas(64) stack {
   std::uint32_t index;              // which slot of the class
   atomic<void*> occupant;           // the task that runs or waits here, null while pooled
   union {
-    stack* next;            // link of the pool's free lists and of the run queues
-    const wait_site* site;  // while it waits: for what, and where
+    stack* next;          // link of the pool's free lists and of the run queues
+    const wait* waiting;  // while it waits: for what, and where
   };
   stack_class* owner;
   char* top;  // one past the highest usable byte, 64-byte aligned (colour included)

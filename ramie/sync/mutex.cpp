@@ -177,7 +177,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     throw usage_error{"ramie: mutex: " + name_for_report() +
                       " locks it and holds it already; it would wait for itself (use recursive_mutex)"};
   }
-  const detail::wait_site site{"mutex", where};
+  const detail::owned_wait_site site{{detail::mutex_reason, where}, &owner_};
   detail::steady_time since{};
   bool awake = false;  // woken is on for us
   int passes = 0;
