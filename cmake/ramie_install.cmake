@@ -21,6 +21,20 @@ install(
   # Helpers of tests stay here.
   PATTERN "testing.hpp" EXCLUDE)
 
+# For gdb. Of a shared library it is found by itself, where gdb looks for what belongs to an installed file.
+install(
+  FILES "${PROJECT_SOURCE_DIR}/tools/gdb/ramie.py"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/ramie/gdb"
+  COMPONENT development)
+get_target_property(ramie_type ramie TYPE)
+if(ramie_type STREQUAL "SHARED_LIBRARY")
+  install(
+    FILES "${PROJECT_SOURCE_DIR}/tools/gdb/ramie.py"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}"
+    RENAME "libramie.so.${PROJECT_VERSION}-gdb.py"
+    COMPONENT development)
+endif()
+
 install(
   EXPORT ramieTargets
   NAMESPACE ramie::

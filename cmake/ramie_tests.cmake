@@ -125,6 +125,17 @@ function(ramie_add_project_tests)
     set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
   endif()
 
+  # The debugger's extension needs debugging information of the program it looks at, not of the library.
+  if(Python3_Interpreter_FOUND)
+    add_executable(gdb_subject "${PROJECT_SOURCE_DIR}/tests/gdb/subject.cpp")
+    target_link_libraries(gdb_subject PRIVATE ramie::ramie)
+    ramie_own_code(gdb_subject)
+    target_compile_options(gdb_subject PRIVATE -O1 -g)
+    add_test(NAME gdb COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/gdb/gdb_test.py" "$<TARGET_FILE:gdb_subject>")
+    set_tests_properties(gdb PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} SKIP_RETURN_CODE 77 LABELS project
+                                        ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+  endif()
+
   # lab/<folder>/<name>_test.py is the test lab.<folder>.<name>.
   if(Python3_Interpreter_FOUND)
     file(GLOB python_tests CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lab" "${PROJECT_SOURCE_DIR}/lab/*/*_test.py")

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FLOORS = ["base", "context", "stack", "sched", "fiber", "sync", "channel", "actor"]
-FOLDERS = ["ramie", "lab", "tests", "examples", "scripts", "cmake", ".ci"]
+FOLDERS = ["ramie", "lab", "tests", "examples", "tools", "scripts", "cmake", ".ci"]
 FILES = ["CMakeLists.txt", "run"]
 SUFFIXES = {".hpp", ".cpp", ".S", ".py", ".sh", ".cmake", ".in"}
 LINES_MAX_HEADER = 250
