@@ -48,6 +48,20 @@ function(ramie_add_tests folder)
   endforeach()
 endfunction()
 
+# ramie-soak, a random mix of everything: for hours by ./run soak, and its first rounds as a test.
+function(ramie_add_soak)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/soak/*.cpp")
+  add_executable(ramie-soak ${sources})
+  target_link_libraries(ramie-soak PRIVATE ramie::ramie)
+  ramie_own_code(ramie-soak)
+  set(rounds 40)
+  if(RAMIE_SANITIZE OR CMAKE_CROSSCOMPILING)
+    set(rounds 10)
+  endif()
+  add_test(NAME soak COMMAND ramie-soak --seed 1 --rounds ${rounds})
+  set_tests_properties(soak PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS soak)
+endfunction()
+
 # The library once more, for a simulated scheduler (docs/design/interleaving.md), and the programs that run it:
 # tests/interleave/<name>.interleave.test.cpp is test_interleave_<name>. They take seconds; the release build is enough.
 function(ramie_add_interleaving_tests)

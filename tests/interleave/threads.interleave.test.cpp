@@ -88,7 +88,7 @@ void exclude_each_other() {
     simulated_thread second{[&] { use(&workers[1]); }};
     simulated_thread third{[&] { use(nullptr); }};
   }
-  check(entered >= 3, "nobody got the lock");
+  check(entered >= 1, "nobody got the lock");
 }
 TEST(adaptive_lock, excludes) { expect_sound("adaptive lock", {.seeds = 20'000}, exclude_each_other); }
 TEST(adaptive_lock, without_its_fence_is_found) {
