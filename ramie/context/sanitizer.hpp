@@ -12,6 +12,8 @@
 #if RAMIE_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+/// ASan's own: is asked by each function before it puts its variables elsewhere.
+extern "C" int __asan_option_detect_stack_use_after_return;
 #endif
 #if RAMIE_TSAN
 #include <sanitizer/tsan_interface.h>
@@ -25,6 +27,15 @@ inline constexpr std::size_t sanitizer_reserve = RAMIE_TSAN ? 64 : 0;
 #if RAMIE_TSAN
 inline void*& tsan_fiber_of(char* top) noexcept { return *reinterpret_cast<void**>(top - 64); }
 #endif
+
+/// Before the first fiber of the process. Local variables have to lie on the stack: regions, scopes and fork jobs are
+/// told apart by their places there (sched/region.hpp). So uses after return are not detected from now on, which clang
+/// does unless told otherwise.
+inline void sanitizer_begin() noexcept {
+#if RAMIE_ASAN
+  __asan_option_detect_stack_use_after_return = 0;
+#endif
+}
 
 /// A stack is about to be started (again): called before its first switch.
 inline void sanitizer_start([[maybe_unused]] char* top) noexcept {

@@ -23,6 +23,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/context/sanitizer.hpp>
 #include <ramie/sched/backoff.hpp>
 #include <ramie/sched/cpu_count.hpp>
 #include <ramie/sched/environment.hpp>
@@ -405,6 +406,7 @@ scheduler::scheduler(const runtime_options& options)
       stack_class_{stack_class_of(options_.stack_size, guard_)},
       blocking_{static_cast<std::size_t>(options_.blocking_threads), options_.name} {
   init_fences();
+  sanitizer_begin();
   init_fork_marks();
   install_overflow_handler();
   workers_ = std::make_unique<atomic<worker*>[]>(workers_most);
