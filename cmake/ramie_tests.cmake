@@ -136,6 +136,11 @@ function(ramie_add_project_tests)
                                 "${CMAKE_CXX_COMPILER}")
     add_test(NAME house.finds_mistakes COMMAND "${Python3_EXECUTABLE}"
                                                "${PROJECT_SOURCE_DIR}/tests/house/house_check_test.py")
+    # What the documents show compiles, runs, and prints what they say.
+    add_test(NAME docs COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/docs_check.py" --compiler
+                               "${CMAKE_CXX_COMPILER}" --library $<TARGET_FILE:ramie> --jobs 2)
+    add_test(NAME docs.finds_mistakes COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/docs_check_test.py")
+    set_tests_properties(docs docs.finds_mistakes PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
     set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
   endif()
 
