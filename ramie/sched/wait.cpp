@@ -11,9 +11,10 @@
 #include <ramie/sched/worker.hpp>
 #include <ramie/stack/pool.hpp>
 
+#include <array>
 #include <exception>
 #include <mutex>
-#include <vector>
+#include <new>
 
 namespace ramie::detail {
 
@@ -67,40 +68,43 @@ auto is_wait(const waiter_ref& waiter) noexcept {
 
 atomic<std::size_t> threads_in_wait{0};
 
-/// Descriptors of plain threads: like those of stacks they are never freed, only reused.
+/// Descriptors of plain threads: like those of stacks they are never freed, only reused. A wait must not fail for want
+/// of memory: a lock may be held around it.
 class thread_descriptors {
  public:
-  static thread_descriptors& instance() {
-    static auto* all = new thread_descriptors;  // outlives every thread
-    return *all;
-  }
-  stack* take() {
-    std::lock_guard guard{lock_};
-    if (free_.empty()) {
-      all_.reserve(all_.size() + 1);
-      free_.reserve(all_.size() + 1);  // so that give() cannot fail
-      all_.push_back(new stack{});
-      return all_.back();
+  stack* take() noexcept {
+    for (;;) {
+      {
+        std::lock_guard guard{lock_};
+        if (stack* s = free_; s != nullptr) {
+          free_ = s->next;
+          return s;
+        }
+        if (auto* s = new (std::nothrow) stack{}; s != nullptr) return s;
+        if (spares_used_ < spares_.size()) return &spares_[spares_used_++];
+      }
+      os_sleep(1'000'000);  // until memory comes back, or a thread ends
     }
-    stack* s = free_.back();
-    free_.pop_back();
-    return s;
   }
   void give(stack* s) noexcept {
     std::lock_guard guard{lock_};
-    free_.push_back(s);
+    s->next = free_;
+    free_ = s;
   }
 
  private:
   os_mutex lock_;
-  std::vector<stack*> all_;
-  std::vector<stack*> free_;
+  stack* free_ = nullptr;
+  std::array<stack, 32> spares_{};  // a guess
+  std::size_t spares_used_ = 0;
 };
+
+constinit thread_descriptors all_thread_descriptors;
 
 stack* thread_descriptor() {
   struct holder {
-    stack* own = thread_descriptors::instance().take();
-    ~holder() { thread_descriptors::instance().give(own); }
+    stack* own = all_thread_descriptors.take();
+    ~holder() { all_thread_descriptors.give(own); }
   };
   static thread_local holder mine;
   return mine.own;
