@@ -32,24 +32,33 @@
 #include <ramie/sched/worker.hpp>
 
 #include <mutex>
+#include <new>
 
 namespace ramie::detail {
 
 namespace {
 
-/// Nothing inside is cancelled: destructors must not throw.
+/// Nothing inside is cancelled: destructors must not throw. Where there is no memory left for a shield, all goes well
+/// without it unless a destructor waits just then.
 class shielded {
  public:
-  shielded() {
+  shielded() noexcept {
     shield_.shield = true;
-    open_region(shield_);
+    try {
+      open_region(shield_);
+      open_ = true;
+    } catch (const std::bad_alloc&) {
+    }
   }
   shielded(const shielded&) = delete;
   shielded& operator=(const shielded&) = delete;
-  ~shielded() { close_region(shield_); }
+  ~shielded() {
+    if (open_) close_region(shield_);
+  }
 
  private:
   region shield_;
+  bool open_ = false;
 };
 
 void destroy_state(actor_cell& c) noexcept {

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <new>
 
 namespace ramie {
 
@@ -236,7 +237,15 @@ supervisor::~supervisor() {
   if (!*this) return;
   detail::region shield;
   shield.shield = true;
-  detail::open_region(shield);
+  for (bool open = false; !open;) {
+    try {
+      detail::open_region(shield);
+      open = true;
+    } catch (const std::bad_alloc&) {
+      // To end without having joined would leave children behind, and a destructor has nobody to tell.
+      detail::os_sleep(1'000'000);
+    }
+  }
   cell()->kill(exit_reason{exit_kind::shutdown});
   cell()->join(nullptr, false, std::source_location::current());
   detail::close_region(shield);
