@@ -45,7 +45,7 @@ exit_reason discarded::reason() const noexcept {
   return exit_reason{cell->last_exit == exit_kind::alive ? exit_kind::stopped : cell->last_exit};
 }
 
-std::exception_ptr refusal(const discarded& why) noexcept {
+std::exception_ptr refusal_of(const discarded& why) noexcept {
   if (why.fate == letter_fate::full) return std::make_exception_ptr(mailbox_full{});
   return std::make_exception_ptr(actor_down{why.reason()});
 }

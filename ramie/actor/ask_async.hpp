@@ -19,7 +19,7 @@ struct async_ask_node : body_node<M> {
 };
 
 /// What the one who asked gets instead of a reply.
-std::exception_ptr refusal(const discarded& why) noexcept;
+std::exception_ptr refusal_of(const discarded& why) noexcept;
 std::exception_ptr failure_of_handler(std::exception_ptr failure) noexcept;
 
 template <class M, class R>
@@ -57,7 +57,7 @@ void act_on_async_ask(message& self, message_verb verb, void* context) {
   } else if (verb == message_verb::discard) {
     async_ask_guard<M, R> guard{node};
     node.flags &= static_cast<std::uint8_t>(~message::kept);
-    node.reply.set_exception(refusal(*static_cast<const discarded*>(context)));
+    node.reply.set_exception(refusal_of(*static_cast<const discarded*>(context)));
   } else if (verb == message_verb::type) {
     *static_cast<const type_info**>(context) = &type_of<M>();
   }

@@ -116,6 +116,7 @@ void engine::choose_policy() noexcept {
   flush_one_in_ = flushes[below(flushes.size())];
   if (below(4) == 0) buffers_stores_ = false;
   if (below(2) == 0) time_flies_ = false;
+  spurious_ = below(4) == 0;
 }
 
 void engine::set_next_switch() noexcept {
@@ -146,7 +147,7 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
   events_.clear();
   choose_policy();
   if (seed == 0) {  // the warm-up: nobody is interrupted
-    buffers_stores_ = time_flies_ = false;
+    buffers_stores_ = time_flies_ = spurious_ = false;
     priorities_ = true;
     changes_left_ = 0;
   }
@@ -159,6 +160,12 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
   active = nullptr;
   return failed_;
 }
+
+void set_host_locals() noexcept {
+  if (active != nullptr) active->take_host_locals();
+}
+
+void engine::take_host_locals() const noexcept { set_thread_locals(host_locals_); }
 
 void engine::leave_run() noexcept {
   set_thread_locals(host_locals_);

@@ -81,6 +81,7 @@ class engine {
     return static_cast<std::uint32_t>((random() >> 32) * bound >> 32);
   }
   [[nodiscard]] std::int64_t now_ns() const noexcept { return now_ns_; }
+  [[nodiscard]] bool wakes_spuriously() noexcept { return spurious_ && below(6) == 0; }
   [[nodiscard]] bool buffers_stores() const noexcept { return buffers_stores_; }
 
   /// Before each step: others may go first, stores may become visible.
@@ -100,6 +101,7 @@ class engine {
   void drain_all() noexcept;
   void note(const char* what, const void* at, std::uint64_t value, const void* code) noexcept;
   void destroyed(void* at, unsigned size) noexcept;
+  void take_host_locals() const noexcept;
 
  private:
   static void thread_entry(std::uintptr_t, void*) noexcept;
@@ -135,6 +137,7 @@ class engine {
   std::uint32_t buffered_ = 0;      // entries in all buffers
   std::uint32_t flush_one_in_ = 1;  // steps
   bool time_flies_ = false;
+  bool spurious_ = false;  // futex waits end for no reason, as by a signal
   bool failed_ = false;
   bool tracing_ = false;
   std::string failure_;
@@ -143,5 +146,8 @@ class engine {
 
 /// The engine of the run that is under way, or null.
 extern engine* active;
+
+/// From here on the calling code has the thread-local variables of the process's own thread. For a process that dies.
+void set_host_locals() noexcept;
 
 }  // namespace ramie::interleave

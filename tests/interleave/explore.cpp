@@ -3,6 +3,7 @@
 #include "simulator.hpp"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/auxv.h>
@@ -51,12 +52,31 @@ void copy(char (&to)[N], const std::string& text) {
 
 constexpr unsigned hang_seconds = 300;
 
+std::map<const void*, std::string> places(const std::vector<event>& events, std::size_t from);
+
+/// A run that crashes says where. Nothing here is fit for a signal handler, but the process ends anyway.
+void tell_where(int signal) {
+  ::signal(signal, SIG_DFL);
+  set_host_locals();  // popen makes a process, which is not for a simulated thread
+  std::array<void*, 40> frames{};
+  const int n = ::backtrace(frames.data(), static_cast<int>(frames.size()));
+  std::vector<event> calls;
+  for (int i = 0; i < n; ++i) calls.push_back({0, "", nullptr, frames[static_cast<std::size_t>(i)], 0, 0});
+  const auto where = places(calls, 0);
+  std::string text;
+  for (const event& e : calls)
+    if (const auto it = where.find(e.code); it != where.end()) text += "  called from " + it->second + "\n";
+  copy(shared_report()->trace, text);
+  ::raise(signal);
+}
+
 /// The life of a child: the seeds from `first` on; the trace of `traced`.
 void explore_here(report& r, const exploration& how, const std::function<void()>& body, std::uint64_t first,
                   std::uint64_t count, std::uint64_t traced) {
   ::alarm(hang_seconds);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL}) ::signal(signal, &tell_where);
   auto e = std::make_unique<engine>();
-  for (std::uint64_t i = 0; i <= count; ++i) {
+  for (std::uint64_t i = how.warm_up ? 0 : 1; i <= count; ++i) {
     const std::uint64_t seed = i == 0 ? 0 : first + i - 1;
     r.seed = seed;
     if (seed != 0 && seed == traced) e->keep_trace();

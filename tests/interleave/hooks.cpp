@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 
 namespace ramie::interleave {
+
+std::function<bool()> refuse_threads;
 
 namespace {
 
@@ -162,6 +165,7 @@ void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t
   const std::uint64_t seen = read(at, size);
   active->note(seen == expected ? "waits" : "need not wait", at, seen, __builtin_return_address(0));
   if (seen != expected) return;
+  if (active->wakes_spuriously()) return;  // a signal came
   active->block(at, timeout_ns < 0 ? never_ns : active->now_ns() + timeout_ns);
   active->note("goes on", at, 0, nullptr);
 }
@@ -186,6 +190,8 @@ sim_thread* start_thread(std::function<void()> body) {
   }
   active->point();
   active->drain(active->self());
+  if (refuse_threads && refuse_threads())
+    throw std::system_error{EAGAIN, std::generic_category(), "refused by the test"};
   sim_thread* t = active->start(std::move(body));
   active->note("starts a thread", nullptr, t->number, __builtin_return_address(0));
   return t;

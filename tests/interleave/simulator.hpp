@@ -17,7 +17,11 @@ struct exploration {
   std::uint64_t steps_most = 200'000;  // of one run: more is a livelock
   bool store_buffers = true;           // stores become visible late, as on x86-64
   bool time_flies = true;              // deadlines may come while others could run
+  bool warm_up = true;                 // a run before the first, so that caches are filled
 };
+
+/// Asked at each start of a thread: true, and it fails as if the system refused.
+extern std::function<bool()> refuse_threads;
 
 struct finding {
   bool failed = false;

@@ -201,7 +201,7 @@ void shared_counters(dice& d) {
   counting_semaphore<> tokens{2};
   wait_group all;
   latch started{fibers};
-  long a = 0, b = 0, c = 0, inside = 0;
+  long a = 0, b = 0, c = 0;
   all.add(fibers);
   std::vector<join_handle<void>> handles;
   for (int f = 0; f < fibers; ++f)
@@ -227,8 +227,6 @@ void shared_counters(dice& d) {
           const long before = c;
           if (mine.one_in(10)) dawdle(mine);
           require(c == before, "shared_mutex: written while read");
-          ++inside;
-          --inside;
         }
         tokens.acquire();
         if (mine.one_in(10)) dawdle(mine);
