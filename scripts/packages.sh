@@ -7,6 +7,7 @@ plot_packages=(python3-matplotlib)
 browser_packages=(chromium=chromium fonts-dejavu-core)
 debug_packages=(gdb=gdb valgrind=valgrind)
 coverage_packages=(gcovr=gcovr)
+docs_packages=(doxygen=doxygen)
 
 # The version whose clang-format decides, wherever the distribution has it.
 clang_version_preferred=19
