@@ -136,6 +136,9 @@ function(ramie_add_project_tests)
                                 "${CMAKE_CXX_COMPILER}")
     add_test(NAME house.finds_mistakes COMMAND "${Python3_EXECUTABLE}"
                                                "${PROJECT_SOURCE_DIR}/tests/house/house_check_test.py")
+    # The tests that docs/promises.md names are there.
+    add_test(NAME promises COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/promises_check.py")
+    set_tests_properties(promises PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
     # What the documents show compiles, runs, and prints what they say.
     add_test(NAME docs COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/docs_check.py" --compiler
                                "${CMAKE_CXX_COMPILER}" --library $<TARGET_FILE:ramie> --jobs 2)
