@@ -1,5 +1,6 @@
-# `cpack -G DEB` in the build directory: libramie-dev, and of a shared library libramie<ABI> beside it.
-set(RAMIE_PACKAGE_MAINTAINER "The ramie maintainers <ramie@localhost>" CACHE STRING "Whom a package names as its maintainer")
+# `cpack -G DEB` in the build directory: libramie-dev, and of a shared library libramie<ABI> beside it. lintian has nothing to
+# say of them if CMAKE_INSTALL_PREFIX is /usr, which is when CMake knows Debian's folders for libraries.
+set(RAMIE_PACKAGE_MAINTAINER "The ramie maintainers <ramie@example.org>" CACHE STRING "Whom a package names as its maintainer")
 
 set(CPACK_PACKAGE_NAME ramie)
 set(CPACK_PACKAGE_VENDOR ramie)
@@ -18,18 +19,31 @@ set(ramie_dev_package libramie-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ${ramie_dev_package})
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
-    "Development files: headers, the library to link, and what CMake and pkg-config need to find them.")
+    "Development files: headers, the library to link, and what CMake and\npkg-config need to find them.")
 
 # What Debian wants to know of each package. Who installs for himself does not need it.
 function(ramie_package_documents component package)
   set(place "${PROJECT_BINARY_DIR}/package/${package}")
-  configure_file("${PROJECT_SOURCE_DIR}/LICENSE" "${place}/copyright" COPYONLY)
+  file(READ "${PROJECT_SOURCE_DIR}/LICENSE" license)
+  string(REGEX REPLACE "\n\n+" "\n.\n" license "${license}")
+  string(REGEX REPLACE "\n$" "" license "${license}")
+  string(REPLACE "\n" "\n " license "${license}")
+  file(
+    WRITE "${place}/copyright"
+    "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n"
+    "Files: *\nCopyright: 2025-2026 The ramie authors\nLicense: BSL-1.0\n\nLicense: BSL-1.0\n ${license}\n")
   set(documents "${place}/copyright")
+  # The project's own changes, and Debian's list, which has to have its own form.
+  string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
+  file(
+    WRITE "${place}/changelog"
+    "ramie (${PROJECT_VERSION}) unstable; urgency=medium\n\n  * See NEWS.gz.\n\n -- ${RAMIE_PACKAGE_MAINTAINER}  ${now}\n")
   find_program(RAMIE_GZIP gzip)
   mark_as_advanced(RAMIE_GZIP)
   if(RAMIE_GZIP)
-    execute_process(COMMAND "${RAMIE_GZIP}" -9nc "${PROJECT_SOURCE_DIR}/CHANGELOG.md" OUTPUT_FILE "${place}/changelog.gz")
-    list(APPEND documents "${place}/changelog.gz")
+    execute_process(COMMAND "${RAMIE_GZIP}" -9nc "${PROJECT_SOURCE_DIR}/CHANGELOG.md" OUTPUT_FILE "${place}/NEWS.gz")
+    execute_process(COMMAND "${RAMIE_GZIP}" -9nc "${place}/changelog" OUTPUT_FILE "${place}/changelog.gz")
+    list(APPEND documents "${place}/NEWS.gz" "${place}/changelog.gz")
   endif()
   install(
     FILES ${documents}
@@ -47,6 +61,17 @@ if(BUILD_SHARED_LIBS)
   set(CPACK_DEBIAN_RUNTIME_DESCRIPTION
       "The shared library, for the programs that were linked with it.")
   set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+  # How Debian has the cache of libraries renewed today. CPack adds scripts that do it as well, which cannot be helped.
+  file(WRITE "${PROJECT_BINARY_DIR}/package/triggers" "activate-noawait ldconfig\n")
+  set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/triggers")
+  file(WRITE "${PROJECT_BINARY_DIR}/package/${ramie_runtime_package}.overrides"
+       "# Written by CPack.\n${ramie_runtime_package}: maintscript-calls-ldconfig *\n")
+  install(
+    FILES "${PROJECT_BINARY_DIR}/package/${ramie_runtime_package}.overrides"
+    DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides"
+    RENAME ${ramie_runtime_package}
+    COMPONENT runtime
+    EXCLUDE_FROM_ALL)
   find_program(RAMIE_SHLIBDEPS dpkg-shlibdeps)
   mark_as_advanced(RAMIE_SHLIBDEPS)
   if(RAMIE_SHLIBDEPS)

@@ -92,11 +92,12 @@ case $way in
   packaged)
     # A shared library, from Debian packages.
     "$cmake" -S "$here/../.." -B "$work/shared" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" \
-      -DBUILD_SHARED_LIBS=ON -DRAMIE_BUILD_TESTS=OFF -DRAMIE_BUILD_LAB=OFF -DRAMIE_BUILD_EXAMPLES=OFF
+      -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_SHARED_LIBS=ON -DRAMIE_BUILD_TESTS=OFF -DRAMIE_BUILD_LAB=OFF -DRAMIE_BUILD_EXAMPLES=OFF
     "$cmake" --build "$work/shared" --parallel 2
     check_symbols "$work/shared/libramie.so"
     if command -v dpkg-deb >/dev/null; then
       (cd "$work/shared" && "${cmake%cmake}cpack" -G DEB)
+      ! command -v lintian >/dev/null || lintian --fail-on error "$work"/shared/*.deb
       for package in "$work"/shared/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
     else
       "$cmake" --install "$work/shared" --prefix "$work/root/usr"
