@@ -13,10 +13,10 @@ struct named_placement {
 
 constexpr std::array placements{
     named_placement{"work_stealing", ramie::placement::work_stealing, true},
-    named_placement{"stealing_no_affinity", ramie::placement::stealing_no_affinity, false},
-    named_placement{"shared_queue", ramie::placement::shared_queue, false},
-    named_placement{"round_robin", ramie::placement::round_robin, false},
-    named_placement{"dedicated", ramie::placement::dedicated, false},
+    named_placement{"stealing_no_affinity", ramie::placement::stealing_no_affinity, true},
+    named_placement{"shared_queue", ramie::placement::shared_queue, true},
+    named_placement{"round_robin", ramie::placement::round_robin, true},
+    named_placement{"dedicated", ramie::placement::dedicated, true},
 };
 
 }  // namespace
@@ -63,6 +63,8 @@ std::map<std::string, std::int64_t> read_counters(ramie::runtime& rt) {
   add("steals_tried", c.steals_tried);
   add("steals", c.steals);
   add("wakes", c.wakes);
+  add("wakes_elsewhere", c.wakes_elsewhere);
+  add("migrations", c.migrations);
   add("sleeps", c.sleeps);
   add("threads", c.threads);
   return named;

@@ -448,6 +448,9 @@ void prepare_cell(actor_cell& c, const actor_options* options) {
     extras.name = options->name;
     extras.spawned_by = this_task();
   }
+  if (options->priority != 0) extras_of(c).priority = options->priority;
+  if (options->worker != -1) pin_resident(c, options->worker);
+  if (options->affinity == affinity::none) c.flags.fetch_or(task::homeless_flag, std::memory_order_relaxed);
   if (options->mailbox_capacity == 0 && !options->asks_wait_for_restart) return;
   actor_extras& x = c.extras();
   x.capacity = options->mailbox_capacity;

@@ -1,6 +1,8 @@
 // What a single actor can be told at its start.
 #pragma once
 
+#include <ramie/sched/options.hpp>
+
 #include <cstddef>
 #include <string>
 
@@ -23,6 +25,11 @@ struct actor_options {
   std::string name{};
   /// While a supervisor restarts the actor, requests wait instead of failing with actor_down.
   bool asks_wait_for_restart = false;
+  /// The number of the worker that alone may run it, from 0; -1: any may.
+  int worker = -1;
+  ramie::affinity affinity = affinity::automatic;
+  /// For a scheduling_policy of the user's own; what it means is the policy's to say.
+  int priority = 0;
 };
 
 /// What became of a message.

@@ -106,10 +106,13 @@ void discard_task(task* t) noexcept {
 }
 
 void apply_options(task& t, const fiber_options& options) {
-  if (options.name.empty() && options.stack_size == 0) return;
+  if (options.affinity == affinity::none) t.flags.fetch_or(task::homeless_flag, std::memory_order_relaxed);
+  if (options.name.empty() && options.stack_size == 0 && options.worker == -1 && options.priority == 0) return;
   task_extras& extras = extras_of(t);
   extras.name = options.name;
   extras.spawned_by = this_task();
+  extras.priority = options.priority;
+  extras.pinned_to = options.worker;
   if (options.stack_size == 0) return;
   if (options.stack_size < stack_size_min || options.stack_size > stack_size_max)
     throw invalid_argument{"ramie: fiber_options::stack_size is " + std::to_string(options.stack_size) +
@@ -174,6 +177,19 @@ void submit_here(task* t) {
     throw usage_error{
         "ramie: spawn: this thread belongs to no runtime; call it from within ramie::run, or use runtime::spawn"};
   w->owner->submit_here(w, t);
+}
+
+void submit_with_options(task* t, scheduler& to) {
+  if (const task_extras* extras = t->extras.load(std::memory_order_relaxed);
+      extras != nullptr && extras->pinned_to != -1)
+    to.pin(*t, extras->pinned_to, "fiber_options::worker");
+  to.submit(t);
+}
+
+void submit_here_with_options(task* t) {
+  worker* w = current_worker();
+  if (w == nullptr) submit_here(t);
+  else submit_with_options(t, *w->owner);
 }
 
 }  // namespace detail

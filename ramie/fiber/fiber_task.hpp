@@ -16,6 +16,8 @@
 
 namespace ramie::detail {
 
+class scheduler;
+
 template <class R>
 using value_of = std::conditional_t<std::is_void_v<R>, std::monostate, R>;
 
@@ -63,6 +65,9 @@ void end_task(task* t) noexcept;
 /// Hands the task to the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown; then the
 /// task is not taken.
 void submit_here(task* t);
+/// The same for tasks that were given options.
+void submit_here_with_options(task* t);
+void submit_with_options(task* t, scheduler& to);
 /// Reports a failure that nobody will see; ends the process if the fiber was detached.
 void report_unseen_failure(const task& t, const std::exception_ptr& failure) noexcept;
 /// A task that was made, but could not be submitted, goes away unrun.

@@ -24,6 +24,8 @@ runtime_counters runtime::counters() const noexcept {
     sum.steals_tried += w.steals_tried.value();
     sum.steals += w.steals_done.value();
     sum.wakes += w.wakes.value();
+    sum.wakes_elsewhere += w.wakes_elsewhere.value();
+    sum.migrations += w.migrations.value();
     sum.sleeps += w.parks.value();
   }
   return sum;

@@ -18,14 +18,16 @@ class scheduler;
 /// What a runtime has counted since its start, over all workers. Each number is one worker's count or another's a
 /// moment ago: not a snapshot, but none ever goes back.
 struct runtime_counters {
-  std::uint64_t dispatches;    // tasks, jobs and fibers that a worker took up
-  std::uint64_t spawned;       // fibers
-  std::uint64_t ended;         // fibers
-  std::uint64_t steals_tried;  // looks into another worker's queue that had something
-  std::uint64_t steals;        // those that brought something
-  std::uint64_t wakes;         // fibers made ready by a fiber of this runtime
-  std::uint64_t sleeps;        // times a worker found nothing to do and went to sleep, or was about to
-  std::uint64_t threads;       // workers and spare workers there are now
+  std::uint64_t dispatches;       // tasks, jobs and fibers that a worker took up
+  std::uint64_t spawned;          // fibers
+  std::uint64_t ended;            // fibers
+  std::uint64_t steals_tried;     // looks into another worker's queue that had something
+  std::uint64_t steals;           // those that brought something
+  std::uint64_t wakes;            // fibers and actors that a worker made ready to run there
+  std::uint64_t wakes_elsewhere;  // those that it sent to another worker instead
+  std::uint64_t migrations;       // woken, or stolen while ready, away from the worker that ran them last
+  std::uint64_t sleeps;           // times a worker found nothing to do and went to sleep, or was about to
+  std::uint64_t threads;          // workers and spare workers there are now
 };
 
 /// A set of worker threads and the fibers they run. Several may live in a process, one after another or at once.
@@ -49,7 +51,7 @@ class runtime {
   template <class F, class... Args>
   auto spawn(const fiber_options& options, F&& f, Args&&... args) {
     return detail::submit_made(detail::make_task(std::forward<F>(f), std::forward<Args>(args)...), &options,
-                               [this](detail::task* t) { submit(t); });
+                               [this](detail::task* t) { detail::submit_with_options(t, internals()); });
   }
 
   /// Runs f(args...) as a fiber here and waits for it: its result, or what it threw.

@@ -92,7 +92,7 @@ auto spawn(F&& f, Args&&... args) {
 template <class F, class... Args>
 auto spawn(const fiber_options& options, F&& f, Args&&... args) {
   return detail::submit_made(detail::make_task(std::forward<F>(f), std::forward<Args>(args)...), &options,
-                             [](detail::task* t) { detail::submit_here(t); });
+                             [](detail::task* t) { detail::submit_here_with_options(t); });
 }
 
 }  // namespace ramie

@@ -93,4 +93,19 @@ int usable_cpus(const std::string& root) {
   return std::max(1, cpus);
 }
 
+bool pin_to_cpu(unsigned n) noexcept {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  const int count = CPU_COUNT(&allowed);
+  if (count == 0) return false;
+  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || seen++ != static_cast<int>(n % static_cast<unsigned>(count))) continue;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    return ::sched_setaffinity(0, sizeof only, &only) == 0;
+  }
+  return false;
+}
+
 }  // namespace ramie::detail

@@ -1,4 +1,4 @@
-// How many workers a runtime gets when nobody says.
+// How many workers a runtime gets when nobody says, and where they run if they are bound.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@ namespace ramie::detail {
 /// v1 cpu.cfs_quota_us, of the group and all above it), rounded up; at least 1. `root` stands before all paths: for
 /// tests.
 int usable_cpus(const std::string& root = "");
+
+/// Binds the calling thread to the n-th CPU, modulo their number, that it may use now. False if the kernel refuses.
+bool pin_to_cpu(unsigned n) noexcept;
 
 /// The control group's quota in CPUs, or 0 if there is none.
 double cgroup_cpu_quota(const std::string& root = "");

@@ -98,10 +98,14 @@ runtime_options resolve(runtime_options o) {
   }
   if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
     refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
-  if (o.placement != placement::work_stealing)
-    refuse("runtime_options::placement", placement_names[static_cast<int>(o.placement)],
-           "work_stealing: the other policies are not there yet");
 
+  if (!o.pin_threads) {
+    if (const char* text = set_variable("RAMIE_PIN_THREADS")) {
+      if (std::strcmp(text, "0") != 0 && std::strcmp(text, "1") != 0)
+        refuse("RAMIE_PIN_THREADS", quoted(text), "0 or 1");
+      o.pin_threads = *text == '1';
+    }
+  }
   check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);
   check_range("runtime_options::blocking_threads", o.blocking_threads, 1, blocking_threads_most);
   check_range("runtime_options::stall_after", o.stall_after.count(), 1, 3'600'000);

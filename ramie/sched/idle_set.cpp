@@ -53,6 +53,17 @@ bool idle_set::wake_one(bool even_if_searched) noexcept {
   return true;
 }
 
+void idle_set::wake(worker& w) noexcept {
+  {
+    std::lock_guard guard{lock_};
+    const auto place = std::find(sleeping_.begin(), sleeping_.end(), &w);
+    if (place == sleeping_.end()) return;  // awake, or on its way
+    sleeping_.erase(place);
+    update_hint();
+  }
+  set_token(w);
+}
+
 void idle_set::wake_all() noexcept {
   while (wake_one(true)) {
   }

@@ -35,6 +35,8 @@ class idle_set {
   /// Wakes the worker that fell asleep last, as a searcher, unless one searches already or `even_if_searched`. False if
   /// nobody was woken.
   bool wake_one(bool even_if_searched = false) noexcept;
+  /// Wakes this one, not as a searcher, if it sleeps: something was sent to it.
+  void wake(worker& w) noexcept;
   /// Wakes all: the runtime shuts down.
   void wake_all() noexcept;
   /// Becomes a searcher unless too many are. `workers`: how many are on duty.

@@ -3,17 +3,33 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace ramie {
 
-/// Where work runs. So far only work_stealing is there; the others come with the placement policies.
+class scheduling_policy;
+
+/// Who runs what. "Home" is the worker that ran a fiber or an actor last.
 enum class placement {
+  /// Each worker runs what it spawned and woke; idle ones steal. An actor whose state is worth more in its home's
+  /// caches than a message's way there costs is run at home; that is measured, for each actor.
   work_stealing,
+  /// The same without that: who wakes runs.
   stealing_no_affinity,
+  /// One queue for all workers, first in first out.
   shared_queue,
+  /// New and woken work goes to the workers in turn. Nobody steals; what is behind a stalled worker waits.
   round_robin,
+  /// New fibers and actors are given to the workers in turn and stay there for ever. Nobody steals; what is behind a
+  /// stalled worker waits.
   dedicated,
+};
+
+/// For a single fiber or actor, within placements that steal.
+enum class affinity {
+  automatic,  // as the placement has it
+  none,       // no home: whoever wakes it runs it
 };
 
 /// What keeps an overflowing stack from its neighbour. `automatic`: MADV_GUARD_INSTALL where the kernel has it
@@ -25,6 +41,12 @@ struct runtime_options {
   int workers = 0;
   /// RAMIE_PLACEMENT overrides the default, not a value given here other than the default.
   ramie::placement placement = placement::work_stealing;
+  /// If set, decides instead of `placement`; see policy.hpp.
+  std::shared_ptr<scheduling_policy> policy = nullptr;
+  /// Each worker's thread may run on one CPU only: worker i on the i-th that the process may use, modulo their number.
+  /// Spares are left free. If the kernel refuses, the workers run unpinned. false: RAMIE_PIN_THREADS
+  /// (0 or 1), else false.
+  bool pin_threads = false;
   /// Bytes of address space for a fiber's stack, 16 KiB to 1 GiB, rounded up to a power of two; only touched pages take
   /// memory. 0: RAMIE_STACK_SIZE, else 256 KiB.
   std::size_t stack_size = 0;

@@ -39,4 +39,12 @@ class ready_item {
   std::uintptr_t bits_ = 0;
 };
 
+/// May another worker run it? Who asks must know that it stays queued meanwhile.
+[[nodiscard]] inline bool is_movable(ready_item item) noexcept {
+  const auto* t = item.is_resident()
+                      ? item.as_resident()
+                      : static_cast<const task*>(item.as_stack()->occupant.load(std::memory_order_acquire));
+  return t == nullptr || (t->flags.load(std::memory_order_relaxed) & task::pinned_flag) == 0;
+}
+
 }  // namespace ramie::detail

@@ -48,14 +48,16 @@ class ready_queue {
     });
   }
 
-  /// Another thread: at most half, oldest first, into `out` (room for steal_most). Returns how many.
-  std::size_t steal_half(ready_item* out) noexcept {
+  /// Another thread: at most half, and `most`, oldest first, into `out` (room for steal_most), up to the first that
+  /// must stay. Returns how many.
+  std::size_t steal_half(ready_item* out, std::size_t most = steal_most) noexcept {
     std::size_t taken = 0;
     if (size() == 0) return 0;
     lock_.try_as_thief([&] {
       std::size_t want = (size() + 1) / 2;
-      if (want > steal_most) want = steal_most;
-      while (taken < want) out[taken++] = take();
+      if (want > most) want = most;
+      while (taken < want && is_movable(ring_[head_.load(std::memory_order_relaxed) % ring_size]))
+        out[taken++] = take();
     });
     return taken;
   }

@@ -17,7 +17,11 @@ void prepare_resident(resident& r) {
   if (w == nullptr) [[unlikely]]
     throw usage_error{"ramie: spawn_actor: this thread belongs to no runtime; call it from within ramie::run"};
   refuse_when_draining(*w);
-  r.home.store(w, std::memory_order_relaxed);
+  w->owner->give_home(r, w);
+}
+
+void pin_resident(resident& r, int to) {
+  r.home.load(std::memory_order_relaxed)->owner->pin(r, to, "actor_options::worker");
 }
 
 void enlist_resident(resident& r) {
@@ -32,7 +36,7 @@ void strike_resident(resident& r) noexcept {
   current_worker()->finished.add();
 }
 
-void make_ready(resident& r) noexcept { make_resident_ready(*r.home.load(std::memory_order_relaxed)->owner, r); }
+void make_ready(resident& r) noexcept { make_resident_ready(r); }
 
 bool is_draining() noexcept {
   const worker* w = current_worker();

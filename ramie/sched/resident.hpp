@@ -80,6 +80,8 @@ class resident_list {
 /// Gives `r` to the calling worker's scheduler, so that make_ready knows where to. Throws usage_error on a plain thread
 /// and after shutdown began; does not suspend.
 void prepare_resident(resident& r);
+/// It runs on that worker only. Between the two; throws invalid_argument for a number there is not.
+void pin_resident(resident& r, int to);
 /// Counts it among what is alive there; its worker may be another one by now. Throws usage_error after shutdown began.
 void enlist_resident(resident& r);
 /// The last that happens to an enlisted resident, from its `rest`.

@@ -29,6 +29,7 @@
 #include <ramie/sched/environment.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/live_schedulers.hpp>
+#include <ramie/sched/policy.hpp>
 #include <ramie/stack/overflow.hpp>
 
 #include <algorithm>
@@ -101,6 +102,7 @@ work scheduler::find_work(worker* w) noexcept {
       --w->until_tick;
     }
     dispatching(w);
+    open_inbox(w);
     if (w->spawn_turns != 0) {
       --w->spawn_turns;
       if (task* t = w->spawned.pop(); t != nullptr) return found(w, {.start = t});
@@ -108,15 +110,19 @@ work scheduler::find_work(worker* w) noexcept {
     }
     if (const ready_item item = w->ready.pop()) return found(w, to_work(item));
     if (task* t = w->spawned.pop(); t != nullptr) return found(w, {.start = t});
+    if (options_.policy != nullptr)
+      if (work next = take_by_policy(w)) return found(w, next);
     if (work next = take_injected(w, false)) return found(w, next);
     fire_timers(w);
-    if (w->ready.size() != 0) continue;
+    if (w->ready.size() != 0 || !w->sent.empty()) continue;
     if (ending_.load(std::memory_order_acquire)) {
       if (w->searching) idle.end_search(*w);
       return {.stop = true};
     }
-    if (w->searching || idle.begin_search(*w, static_cast<std::uint32_t>(worker_count())))
+    if (w->searching || idle.begin_search(*w, static_cast<std::uint32_t>(worker_count()))) {
       if (work next = search(w)) return found(w, next);
+      if (!w->sent.empty()) continue;
+    }
     sleep(w);
   }
 }
@@ -165,9 +171,12 @@ work scheduler::search(worker* w) noexcept {
   std::fill_n(w->looks.get(), worker_count(), worker::look{});
   const std::uint64_t begun = cycles();
   for (int round = 0; round < search_rounds_most && cycles() - begun < cycles_in_us(search_us); ++round) {
+    if (!w->sent.empty()) return {};
+    if (options_.policy != nullptr)
+      if (work next = take_by_policy(w)) return next;
     if (work next = take_injected(w, false)) return next;
-    const auto n = static_cast<std::uint32_t>(worker_count());
-    const std::uint32_t start = w->random.below(n);
+    const auto n = steals_ ? static_cast<std::uint32_t>(worker_count()) : 0u;
+    const std::uint32_t start = n == 0 ? 0 : w->random.below(n);
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::uint32_t number = (start + i) % n;
       worker& victim = at(number);
@@ -232,8 +241,20 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
     const std::size_t n = victim.ready.steal_half(w->loot.data());
     if (n > 0) {
       w->steals_done.add();
+      w->migrations.add(n);
       for (std::size_t i = 1; i < n; ++i) w->ready.push(w->loot[i]);
       return to_work(w->loot[0]);
+    }
+  }
+  if (still_cycles > cycles_in_us(still_us) && !victim.sent.empty()) {
+    w->steals_tried.add();
+    const std::size_t n = take_from_inbox(victim, w->loot.data(), w->loot.size());
+    if (n > 0) {
+      w->steals_done.add();
+      w->migrations.add(n);
+      for (std::size_t i = 0; i < n; ++i) accept(w, w->loot[i]);
+      if (const ready_item item = w->ready.pop()) return to_work(item);
+      if (task* t = w->spawned.pop(); t != nullptr) return {.start = t};
     }
   }
   return {};
@@ -242,6 +263,7 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
 // ---- sleeping and waking -------------------------------------------------------------------------------------------
 
 void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
+  if (!steals_) return;
   if (queued >= 2 || worth_moving(*w, queued)) {
     idle.wake_one();
     return;
@@ -250,6 +272,7 @@ void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
 }
 
 void scheduler::published_ready_slowly(worker* w, std::size_t queued) noexcept {
+  if (!steals_) return;
   if (worth_moving(*w, queued)) idle.wake_one();
   sample(w);  // all the same: the judgement must not outlive its reason
 }
@@ -280,7 +303,9 @@ void scheduler::measure_tick(worker* w) noexcept {
 }
 
 bool scheduler::work_in_sight(worker* w) noexcept {
-  if (injected_.size() != 0) return true;
+  if (injected_.size() != 0 || !w->sent.empty()) return true;
+  if (options_.policy != nullptr && options_.policy->has_work(static_cast<int>(w->number))) return true;
+  if (!steals_) return false;
   const std::size_t n = worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     worker& other = at(i);
@@ -295,7 +320,7 @@ void scheduler::sleep(worker* w) noexcept {
   w->tick_at = 0;
   if (w->spare && retire_spare(w)) return;
   idle.enter(*w);
-  if (asymmetric_fences) {
+  if (asymmetric_fences && steals_) {
     const std::size_t n = worker_count();
     for (std::size_t i = 0; i < n; ++i)
       if (&at(i) != w) at(i).limit.store_relaxed(nullptr);
@@ -344,17 +369,9 @@ void scheduler::wake_for_injection() noexcept {
   if (idle.hint()) idle.wake_one();
 }
 
-void scheduler::inject(ready_item ready) noexcept {
-  // Once pushed, the fiber may run, end, and let the runtime end: `outsiders_` keeps this object until we are through.
-  outsiders_.fetch_add(1, std::memory_order_acquire);
-  injected_.push(ready);
-  wake_for_injection();
-  outsiders_.fetch_sub(1, std::memory_order_release);
-}
-
 void scheduler::submit_here(worker* w, task* t) {
-  if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
-    refuse_spawn();
+  if (!w->spawns_here.load(std::memory_order_relaxed)) [[unlikely]]
+    return submit_elsewhere(w, t);
   w->started.add();  // before anybody can run it: `live` must never see its end without its start
   std::size_t queued;
   try {
@@ -372,7 +389,8 @@ void scheduler::refuse_spawn() const {
 
 void scheduler::submit(task* t) {
   if (worker* w = current_worker(); w != nullptr && w->owner == this) {
-    submit_here(w, t);
+    if ((t->flags.load(std::memory_order_relaxed) & task::pinned_flag) == 0) submit_here(w, t);
+    else submit_elsewhere(w, t);
     return;
   }
   outsiders_.fetch_add(1, std::memory_order_acquire);
@@ -382,9 +400,7 @@ void scheduler::submit(task* t) {
     outsiders_.fetch_sub(1, std::memory_order_release);
     refuse_spawn();
   }
-  if (RAMIE_PLANT(injection_unannounced)) wake_for_injection();
-  injected_.push_new(t);
-  if (!RAMIE_PLANT(injection_unannounced)) wake_for_injection();
+  place(nullptr, ready_item{t});
   outsiders_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -405,6 +421,7 @@ scheduler::scheduler(const runtime_options& options)
       guard_{to_guard_kind(options_.guard)},
       stack_class_{stack_class_of(options_.stack_size, guard_)},
       blocking_{static_cast<std::size_t>(options_.blocking_threads), options_.name} {
+  set_up_placement();
   init_fences();
   sanitizer_begin();
   init_fork_marks();
@@ -427,6 +444,8 @@ worker* scheduler::add_worker(bool spare) {
   const auto n = static_cast<std::uint32_t>(worker_count());
   auto fresh = std::make_unique<worker>(*this, n, stack_class_);
   fresh->spare = spare;
+  fresh->wakes_here = wakes_here_;
+  fresh->spawns_here.store(spawns_here_ && !stopping(), std::memory_order_relaxed);
   fresh->on_duty.store(true,
                        std::memory_order_relaxed);  // from now on: the monitor must not take it for one that retired
   fresh->first = acquire_stack(stack_class_);
@@ -513,7 +532,10 @@ void scheduler::stop() {
   std::lock_guard guard{stop_lock_};
   if (stopped_) return;
   stopping_.store(true, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < worker_count(); ++i) at(i).draining.store(true, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < worker_count(); ++i) {
+    at(i).draining.store(true, std::memory_order_relaxed);
+    at(i).spawns_here.store(false, std::memory_order_relaxed);
+  }
   heavy_fence();
   // Fibers that were just arming a wait when asked, or wait anew in a handler, are met in the next round.
   for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {

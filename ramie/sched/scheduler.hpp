@@ -49,8 +49,15 @@ class scheduler {
   void submit_here(worker* w, task* t);
   /// A promoted fork job of the running fiber. Never fails.
   void submit_promoted(worker* w, task* t) noexcept;
-  /// A stack that goes on, or a resident with something to do, from outside the workers.
-  void inject(ready_item ready) noexcept;
+  /// What is ready goes to whom it should (placement.cpp). `here`: the calling worker of this scheduler, or null, while
+  /// the caller keeps the scheduler from ending.
+  RAMIE_NOINLINE void place(worker* here, ready_item item) noexcept;
+  /// The same from any other thread.
+  void place_outside(ready_item item) noexcept;
+  /// Has to run on worker `to`. Before it is submitted. Throws invalid_argument, naming `option`.
+  void pin(task& t, int to, const char* option) const;
+  /// The worker that a new resident belongs to.
+  void give_home(task& t, worker* here) noexcept;
 
   /// Stops accepting, cancels, waits until nothing is left, ends the threads. Once; later calls return at once. Not
   /// from a worker of this scheduler.
@@ -105,6 +112,16 @@ class scheduler {
  private:
   friend struct debug_access;
   [[noreturn]] RAMIE_COLD void refuse_spawn() const;
+  // Placement (placement.cpp).
+  void set_up_placement() noexcept;
+  worker& next_in_turn(worker* here) noexcept;
+  void post(worker& to, ready_item item) noexcept;
+  void submit_elsewhere(worker* w, task* t);
+  void open_inbox(worker* w) noexcept;
+  static void accept(worker* w, ready_item item) noexcept;
+  std::size_t take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept;
+  work take_by_policy(worker* w) noexcept;
+
   RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;
   RAMIE_NOINLINE void published_ready_slowly(worker* w, std::size_t queued) noexcept;
   RAMIE_COLD void judge_deferral(worker* w) noexcept;
@@ -142,6 +159,10 @@ class scheduler {
 
   runtime_options options_;
   std::uint32_t regular_;
+  bool steals_ = true;
+  bool wakes_here_ = true;
+  bool spawns_here_ = true;
+  atomic<std::uint32_t> dealt_outside_{0};
   guard_kind guard_;
   stack_class& stack_class_;
   blocking_pool blocking_;

@@ -48,6 +48,8 @@ struct task_extras {
   std::string name;
   std::size_t stack_size = 0;        // 0: the runtime's
   const void* spawned_by = nullptr;  // the task that gave the name; may be gone
+  int priority = 0;            // for policies of the user's own
+  int pinned_to = -1;          // pinned_flag: number of the worker
   std::optional<std::stop_source> stop;
   region_chain regions;
   local_table locals;
@@ -60,9 +62,11 @@ struct task {
   static constexpr std::uint32_t strand_flag = 4;     // runs a stolen fork job for `parent`
   static constexpr std::uint32_t own_stack_flag = 8;  // needs a stack of its own size
 
-  static constexpr std::uint32_t forked_flag = 16;  // a fork job of it ran, or runs, as a strand elsewhere
-  static constexpr std::uint32_t region_flag = 32;  // inside a region
-  static constexpr std::uint32_t scope_flag = 64;   // a scope of it failed once
+  static constexpr std::uint32_t forked_flag = 16;     // a fork job of it ran, or runs, as a strand elsewhere
+  static constexpr std::uint32_t region_flag = 32;     // inside a region
+  static constexpr std::uint32_t scope_flag = 64;      // a scope of it failed once
+  static constexpr std::uint32_t pinned_flag = 128;    // runs on `home` only
+  static constexpr std::uint32_t homeless_flag = 256;  // runs on the worker that wakes it
   static constexpr std::uint32_t limited = strand_flag | region_flag | scope_flag;  // ask limits_of, not only stop_flag
 
   const task_type* type = nullptr;

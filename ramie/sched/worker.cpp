@@ -17,6 +17,7 @@
 #include <ramie/base/error.hpp>
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/sched/backoff.hpp>
+#include <ramie/sched/cpu_count.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/stack/overflow.hpp>
@@ -61,7 +62,11 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
   auto* s = reinterpret_cast<stack*>(word & ~action_mask);
   switch (static_cast<after_switch>(word & action_mask)) {
     case after_switch::nothing: break;
-    case after_switch::make_ready: w->owner->published_ready(w, w->ready.push(s)); break;
+    case after_switch::make_ready:
+      if (w->wakes_here) [[likely]]
+        w->owner->published_ready(w, w->ready.push(s));
+      else w->owner->place(w, s);
+      break;
     case after_switch::release:
       sanitizer_finish(s->top);
       if (s->owner == &w->stacks.of()) [[likely]]
@@ -179,14 +184,9 @@ void run_resident(worker* w, task* t, stack* here) noexcept {
   type->rest(*t);
 }
 
-RAMIE_COLD void start_job_or_resident(worker* w, task* t) noexcept {
-  if (t->type->kind == task_kind::promoted_job) run_promoted_job(w, t);
-  else run_resident(w, t, w->running);
-}
-
 RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
-  if (t->type->kind != task_kind::fiber) [[unlikely]]
-    start_job_or_resident(w, t);
+  if (t->type->kind == task_kind::resident) run_resident(w, t, w->running);
+  else if (t->type->kind != task_kind::fiber) [[unlikely]] run_promoted_job(w, t);
   else if ((t->flags.load(std::memory_order_relaxed) & task::own_stack_flag) != 0) [[unlikely]]
     start_on_own_stack(w, t);
   else run_task(w, t, w->running);
@@ -210,7 +210,7 @@ constexpr std::uint32_t tasks_in_a_row = 32;
       if (const ready_item item = !task_next ? w->ready.pop() : ready_item{}) {
         w->dispatches.add();
         if (!item.is_resident()) go(w, item.as_stack());
-        run_resident(w, item.as_resident(), w->running);
+        start(w, item.as_resident());
         tasks_first = tasks_in_a_row;
         continue;
       }
@@ -354,23 +354,27 @@ bool yield_out_of_line(fork_deque* d) noexcept {
 
 void make_ready(stack* s) noexcept {
   worker* w = current_worker();
-  scheduler* home =
-      static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed)->owner;
-  if (w != nullptr && w->owner == home && !home->options().migrate_always) [[likely]] {
+  worker* home = static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed);
+  if (w == home && w->wakes_here) [[likely]] {
     w->wakes.add();
-    home->published_ready(w, w->ready.push(s));
+    w->owner->published_ready(w, w->ready.push(s));
+  } else if (w != nullptr && w->owner == home->owner) {
+    home->owner->place(w, s);
   } else {
-    home->inject(s);
+    home->owner->place_outside(s);
   }
 }
 
-void make_resident_ready(scheduler& s, task& t) noexcept {
+void make_resident_ready(task& t) noexcept {
   worker* w = current_worker();
-  if (w != nullptr && w->owner == &s) [[likely]] {
+  worker* home = t.home.load(std::memory_order_relaxed);
+  if (w == home && w->wakes_here) [[likely]] {
     w->wakes.add();
-    s.published_ready(w, w->ready.push(&t));
+    w->owner->published_ready(w, w->ready.push(&t));
+  } else if (w != nullptr && w->owner == home->owner) {
+    home->owner->place(w, &t);
   } else {
-    s.inject(&t);
+    home->owner->place_outside(&t);
   }
 }
 
@@ -393,6 +397,7 @@ void worker::thread_main() noexcept {
   std::snprintf(name, sizeof name, "%.10s/%u", owner->options().name.c_str(), number);
   ::pthread_setname_np(::pthread_self(), name);
   thread_id.store(::gettid(), std::memory_order_relaxed);
+  if (owner->options().pin_threads && !spare) pin_to_cpu(number);
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);  // ns: sleepers wake on time
   set_occupant_namer(&name_occupant);
   std::optional<alternate_signal_stack> signals;

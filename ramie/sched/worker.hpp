@@ -6,6 +6,7 @@
 #include <ramie/base/random.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/fork_deque.hpp>
+#include <ramie/sched/inbox.hpp>
 #include <ramie/sched/ready_queue.hpp>
 #include <ramie/sched/resident.hpp>
 #include <ramie/sched/spawn_deque.hpp>
@@ -46,17 +47,21 @@ struct alignas(128) worker : fork_deque {
   std::uint64_t tick_at = 0;              // cycle count of the last tick, or 0
   atomic<std::uint64_t> slice{0};         // cycles that a dispatch takes, roughly
   atomic<bool> draining{false};           // the runtime shuts down: cancellable waits end at once
+  atomic<bool> spawns_here{true};         // new tasks go into its own spawn deque, and are welcome
   bool searching = false;                 // counted in idle_set
   bool spare = false;                     // stands in for stalled workers
+  bool wakes_here = true;                 // what it wakes and ran itself goes into its own ready queue
   exception_state* exceptions = nullptr;  // of the thread
   scheduler* owner = nullptr;
   stack_cache stacks;
   task_cache blocks;
   spawn_deque spawned;
-  counter dispatches, started, finished, steals_tried, steals_done, parks, wakes;
+  std::uint32_t dealt = 0;  // turns given out, where placement goes by turns
+  counter dispatches, started, finished, steals_tried, steals_done, parks, wakes, wakes_elsewhere, migrations;
 
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
+  inbox sent;  // by others, to be run here
   timer_queue timers;
   resident_list residents;              // made here, wherever they run
   atomic<std::uint32_t> wake_token{0};  // futex: 1 means go on
@@ -103,8 +108,8 @@ void make_ready(stack* s) noexcept;
 /// whoever makes it ready must know that it is idle, so it is never in two queues or run twice at once. It runs like a
 /// new task, in place on the loop's stack (`type->run`), and may suspend like any fiber. When that returns, and the
 /// stack is no longer its own, `type->rest` is called as the last thing: it makes the resident ready again, lets it be
-/// idle, or ends its life. `s`: the scheduler it belongs to. Any thread; does not suspend.
-void make_resident_ready(scheduler& s, task& t) noexcept;
+/// idle, or ends its life. Any thread; does not suspend.
+void make_resident_ready(task& t) noexcept;
 
 /// Moves the pending fork jobs of the running fiber to where any fiber may run them.
 void promote_fork_jobs(worker* w) noexcept;

@@ -1,0 +1,190 @@
+// Who runs what: where a new or a woken piece of work goes.
+//
+// The hot paths decide two cases by themselves: what a worker wakes and ran itself goes into its own ready queue
+// (`worker::wakes_here`), and what it spawns goes into its own spawn deque (`worker::spawns_here`). All else comes
+// here. By placement:
+//
+//   work_stealing         new: here. Woken: at its home or here, as affinity.hpp has learned; from outside: injected.
+//   stealing_no_affinity  new and woken: here; from outside: injected.
+//   shared_queue          all goes through the injection queue, and everybody takes from there.
+//   round_robin           new and woken: to the workers in turn, into their inboxes. Nobody steals.
+//   dedicated             new: to the workers in turn; woken: to the same worker for ever. Nobody steals.
+//   a policy of the user's own: it gets all.
+//
+// Before all that: what is pinned goes to its worker, whose inbox no thief opens and whose ready queue thieves leave
+// alone while something pinned is next.
+#include <ramie/sched/affinity.hpp>
+#include <ramie/sched/policy.hpp>
+#include <ramie/sched/scheduler.hpp>
+
+#include <ramie/base/error.hpp>
+
+#include <new>
+#include <string>
+
+namespace ramie {
+
+namespace {
+detail::task& task_of(detail::ready_item item) noexcept {
+  return item.is_resident() ? *item.as_resident()
+                            : *static_cast<detail::task*>(item.as_stack()->occupant.load(std::memory_order_relaxed));
+}
+}  // namespace
+
+int runnable::priority() const noexcept {
+  const detail::task_extras* extras = task_of(item_).extras.load(std::memory_order_acquire);
+  return extras == nullptr ? 0 : extras->priority;
+}
+
+std::string_view runnable::name() const noexcept { return detail::name_of(&task_of(item_)); }
+
+int runnable::last_worker() const noexcept {
+  const detail::worker* home = task_of(item_).home.load(std::memory_order_relaxed);
+  return home == nullptr ? -1 : static_cast<int>(home->number);
+}
+
+namespace detail {
+
+namespace {
+
+bool is_new(const task& t) noexcept {
+  return t.type->kind == task_kind::fiber && t.where.load(std::memory_order_relaxed) == nullptr;
+}
+
+}  // namespace
+
+void scheduler::set_up_placement() noexcept {
+  const bool by_policy = options_.policy != nullptr;
+  const placement p = options_.placement;
+  steals_ = by_policy || (p != placement::round_robin && p != placement::dedicated);
+  wakes_here_ = !by_policy && !options_.migrate_always && p != placement::shared_queue && p != placement::round_robin;
+  spawns_here_ = !by_policy && (p == placement::work_stealing || p == placement::stealing_no_affinity);
+}
+
+worker& scheduler::next_in_turn(worker* here) noexcept {
+  const std::uint32_t turn =
+      here != nullptr ? here->number + ++here->dealt : dealt_outside_.fetch_add(1, std::memory_order_relaxed);
+  return at(turn % regular_);
+}
+
+void scheduler::post(worker& to, ready_item item) noexcept {
+  to.sent.push(item);
+  light_fence();
+  if (to.idle.load(std::memory_order_relaxed)) idle.wake(to);
+}
+
+void scheduler::place_outside(ready_item item) noexcept {
+  // Once pushed, it may run, end, and let the runtime end: `outsiders_` keeps this object until we are through.
+  outsiders_.fetch_add(1, std::memory_order_acquire);
+  place(nullptr, item);
+  outsiders_.fetch_sub(1, std::memory_order_release);
+}
+
+void scheduler::place(worker* here, ready_item item) noexcept {
+  task& t = task_of(item);
+  const std::uint32_t flags = t.flags.load(std::memory_order_relaxed);
+  worker* home = t.home.load(std::memory_order_relaxed);
+  const auto keep = [&] {
+    here->wakes.add();
+    if (home != here) here->migrations.add();
+    published_ready(here, here->ready.push(item));
+  };
+  const auto send = [&](worker& to) {
+    if (&to == here) return keep();
+    if (here != nullptr) here->wakes_elsewhere.add();
+    post(to, item);
+  };
+  if ((flags & task::pinned_flag) != 0) return send(*home);
+  if (options_.policy != nullptr) {
+    options_.policy->put(runnable{item}, here == nullptr ? -1 : static_cast<int>(here->number));
+    wake_for_injection();
+    return;
+  }
+  switch (options_.placement) {
+    case placement::round_robin: return send(next_in_turn(here));
+    case placement::dedicated:
+      if (home == nullptr || home->spare) t.home.store(home = &next_in_turn(here), std::memory_order_relaxed);
+      return send(*home);
+    case placement::work_stealing:
+      if (here == nullptr || options_.migrate_always) break;
+      if (item.is_resident() && (flags & task::homeless_flag) == 0 && home != nullptr && home != here &&
+          t.type->kind == task_kind::resident && goes_home(static_cast<resident&>(t)) && !home->spare &&
+          !home->idle.load(std::memory_order_relaxed))
+        return send(*home);
+      return keep();
+    case placement::stealing_no_affinity:
+      if (here == nullptr || options_.migrate_always) break;
+      return keep();
+    case placement::shared_queue: break;
+  }
+  if (RAMIE_PLANT(injection_unannounced)) wake_for_injection();
+  if (item.is_resident() && is_new(t)) injected_.push_new(&t);
+  else injected_.push(item);
+  if (!RAMIE_PLANT(injection_unannounced)) wake_for_injection();
+}
+
+void scheduler::submit_elsewhere(worker* w, task* t) {
+  if (w->draining.load(std::memory_order_relaxed)) refuse_spawn();
+  w->started.add();
+  place(w, ready_item{t});
+}
+
+void scheduler::pin(task& t, int to, const char* option) const {
+  if (to < 0 || to >= static_cast<int>(regular_))
+    throw invalid_argument{"ramie: " + std::string{option} + " is " + std::to_string(to) + "; runtime \"" +
+                           options_.name + "\" has workers 0 to " + std::to_string(regular_ - 1)};
+  t.home.store(workers_[static_cast<std::size_t>(to)].load(std::memory_order_acquire), std::memory_order_relaxed);
+  t.flags.fetch_or(task::pinned_flag, std::memory_order_relaxed);
+}
+
+void scheduler::give_home(task& t, worker* here) noexcept {
+  t.home.store(options_.placement == placement::dedicated ? &next_in_turn(here) : here, std::memory_order_relaxed);
+}
+
+void scheduler::open_inbox(worker* w) noexcept {
+  if (w->sent.empty()) return;
+  for (ready_item item = w->sent.take_all(); item;) {
+    const ready_item next = item.next();
+    accept(w, item);
+    item = next;
+  }
+  published_ready(w, w->ready.size());
+}
+
+void scheduler::accept(worker* w, ready_item item) noexcept {
+  // New tasks are worked off depth first, like a worker's own; but nobody may steal what is pinned.
+  if (item.is_resident() && is_new(*item.as_resident()) &&
+      (item.as_resident()->flags.load(std::memory_order_relaxed) & task::pinned_flag) == 0) {
+    try {
+      w->spawned.push(item.as_resident());
+      return;
+    } catch (const std::bad_alloc&) {
+      // The ready queue always has room.
+    }
+  }
+  w->ready.push(item);
+}
+
+std::size_t scheduler::take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept {
+  std::size_t taken = 0;
+  for (ready_item item = victim.sent.take_all(); item;) {
+    const ready_item next = item.next();
+    if (taken < most && is_movable(item)) out[taken++] = item;
+    else victim.sent.push(item);
+    item = next;
+  }
+  // What was put back came perhaps after its owner's last look.
+  light_fence();
+  if (!victim.sent.empty() && victim.idle.load(std::memory_order_relaxed)) idle.wake(victim);
+  return taken;
+}
+
+work scheduler::take_by_policy(worker* w) noexcept {
+  if (const runnable r = options_.policy->take(static_cast<int>(w->number)))
+    return r.item_.is_resident() ? work{.start = r.item_.as_resident()} : work{.resume = r.item_.as_stack()};
+  return {};
+}
+
+}  // namespace detail
+
+}  // namespace ramie
