@@ -6,34 +6,52 @@
 namespace ramie::detail {
 
 namespace {
-fork_deque* nobody() noexcept { return reinterpret_cast<fork_deque*>(std::uintptr_t{1}); }  // no worker's address
+constexpr std::uint8_t patience_most = 15;
+
+/// A value of `owner_` that is no worker's address, but tells which one it was (or null).
+fork_deque* deprived(const fork_deque* who) noexcept {
+  return reinterpret_cast<fork_deque*>(reinterpret_cast<std::uintptr_t>(who) | 1);
+}
+bool is_deprived(const fork_deque* owner) noexcept { return (reinterpret_cast<std::uintptr_t>(owner) & 1) != 0; }
 }  // namespace
 
 void adaptive_lock::lock_slowly(fork_deque* me) noexcept {
   others_.lock();
-  if (me != nullptr && asymmetric_fences && owner_.load(std::memory_order_relaxed) == nullptr) {
-    // Inside before it is known as the owner: whoever sees the owner waits for it.
-    inside_.store(1, std::memory_order_relaxed);
-    as_owner_ = true;
-    owner_.store(me, std::memory_order_release);
-    others_.unlock();
-    return;
+  if (me != nullptr && asymmetric_fences) {
+    me->count_lock();
+    const fork_deque* seen = owner_.load(std::memory_order_relaxed);
+    const bool again = seen == deprived(me) && ++streak_ >> patience_ != 0;
+    if (seen == nullptr || again) {
+      // Inside before it is known as the owner: whoever sees the owner waits for it.
+      streak_ = 0;
+      inside_.store(1, std::memory_order_relaxed);
+      as_owner_ = true;
+      owner_.store(me, std::memory_order_release);
+      others_.unlock();
+      return;
+    }
   }
-  end_ownership();
+  end_ownership(me);
 }
 
-bool adaptive_lock::try_lock_slowly() noexcept {
+bool adaptive_lock::try_lock_slowly(const fork_deque* me) noexcept {
   if (!others_.try_lock()) return false;
-  end_ownership();
+  end_ownership(me);
   return true;
 }
 
-void adaptive_lock::end_ownership() noexcept {
+void adaptive_lock::end_ownership(const fork_deque* me) noexcept {
   const fork_deque* seen = owner_.load(std::memory_order_acquire);
-  if (seen != nobody()) {
-    owner_.store(nobody(), std::memory_order_relaxed);
-    if (seen != nullptr && !RAMIE_PLANT(adaptive_lock_no_fence)) heavy_fence();
+  if (!is_deprived(seen)) {
+    owner_.store(deprived(seen), std::memory_order_relaxed);
+    if (seen != nullptr) {
+      if (patience_ < patience_most) ++patience_;
+      if (!RAMIE_PLANT(adaptive_lock_no_fence)) heavy_fence();
+    }
     for (int round = 0; inside_.load(std::memory_order_acquire) != 0;) pause_a_little(round);
+    streak_ = 0;
+  } else if (seen != deprived(me)) {
+    streak_ = 0;
   }
   as_owner_ = false;
 }

@@ -3,7 +3,7 @@
 //
 //  Owner (the first worker that came)        Any other thread
 //  A1 inside = 1                             B1 take `others`
-//  A2 light fence                            B2 owner is a worker? owner = nobody, for good;
+//  A2 light fence                            B2 owner is a worker? owner = that one, deprived;
 //  A3 owner is still this worker?               heavy fence; wait until inside == 0
 //     else inside = 0 and go on as B1        B3 critical section
 //  A4 critical section                       B4 release `others`
@@ -11,12 +11,16 @@
 //
 // A1/A3 and B2 cannot both miss each other (fence.hpp). If the owner passed A3, the other waits at B2 for A5, whose
 // release its acquire reads; later owners see at A3 that they own nothing any more. A worker becomes the owner by a
-// compare-and-swap from "fresh". Owners are told apart by address; if a new worker gets the address of one that ended,
-// it simply owns what the old one did.
+// first use of a fresh lock, under `others`. Owners are told apart by address; if a new worker gets the address of one
+// that ended, it simply owns what the old one did.
 //
-// Rejected: giving ownership to another worker after a streak of uses by it alone. Every change of hands costs a heavy
-// fence (some microseconds, and an interruption of all workers), and fibers that wander between two workers produce
-// them without end. Fibers that all moved to another worker pay for atomic instructions instead, some 10 ns a message.
+// Who was deprived becomes the owner again, under `others`, after a streak of uses by it alone: others may have had a
+// part in what it does for a while only. Every change of hands costs a heavy fence (some microseconds, and an
+// interruption of all workers), so the streak that is asked for doubles each time. Nobody else ever becomes the owner,
+// and must not: at A3 a deprived owner may be about to clear `inside`, at any time later, and only when that same
+// worker comes again is it certain that it has.
+//
+// Fibers that all moved to another worker pay for atomic instructions, some 10 ns a message.
 //
 // The idea of reservation: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
 #pragma once
@@ -40,7 +44,7 @@ class adaptive_lock {
   }
   RAMIE_ALWAYS_INLINE bool try_lock() noexcept {
     fork_deque* me = current_forks();
-    return enter_as_owner(me) || try_lock_slowly();
+    return enter_as_owner(me) || try_lock_slowly(me);
   }
   RAMIE_ALWAYS_INLINE void unlock() noexcept {
     if (as_owner_) [[likely]]
@@ -58,15 +62,18 @@ class adaptive_lock {
       return false;
     }
     as_owner_ = true;
+    me->count_lock();
     return true;
   }
   RAMIE_NOINLINE void lock_slowly(fork_deque* me) noexcept;
-  RAMIE_NOINLINE bool try_lock_slowly() noexcept;
-  void end_ownership() noexcept;
+  RAMIE_NOINLINE bool try_lock_slowly(const fork_deque* me) noexcept;
+  void end_ownership(const fork_deque* me) noexcept;
 
   atomic<fork_deque*> owner_{nullptr};  // null: fresh
   atomic<std::uint32_t> inside_{0};
-  bool as_owner_ = false;  // how the lock is held now; written and read by the holder
+  bool as_owner_ = false;      // how the lock is held now; written and read by the holder
+  std::uint8_t patience_ = 6;  // others_: a streak of 2 to that
+  std::uint16_t streak_ = 0;   // others_: uses by the deprived owner since anybody else's
   spin_lock others_;
 };
 

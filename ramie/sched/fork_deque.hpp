@@ -71,9 +71,12 @@ struct fork_deque {
   word<fork_slot*> limit{nullptr};   // bottom may not pass it; null: attention
   fork_slot* base = nullptr;
   fork_slot* end = nullptr;
-  stack* running = nullptr;   // the stack the worker runs on; null: its thread's own
-  std::uint64_t session = 0;  // changes at every switch; unique in the process (scope.hpp)
+  stack* running = nullptr;      // the stack the worker runs on; null: its thread's own
+  std::uint64_t session = 0;     // changes at every switch; unique in the process (scope.hpp)
+  word<std::uint64_t> locks{0};  // adaptive locks taken: a measure of what gets done (spread.hpp)
   spin_lock thieves;
+
+  RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
 };
 
 /// Where promoted frames point: nothing can be taken back from it.

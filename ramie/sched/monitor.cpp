@@ -98,6 +98,36 @@ void scheduler::monitor_main() noexcept {
   }
 }
 
+void scheduler::look_at_spread(std::int64_t now) noexcept {
+  spread_control::observation seen{now, 0, false, true, false};
+  const std::size_t n = worker_count();
+  worker* busiest = nullptr;
+  std::uint64_t most = 0;
+  std::size_t awake = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    worker& w = at(i);
+    const std::uint64_t progress = w.dispatches.value() + w.locks.load_relaxed();
+    seen.progress += progress;
+    const std::uint64_t made = progress - watches_[i].progress;
+    watches_[i].progress = progress;
+    if (w.idle.load(std::memory_order_acquire) || !w.on_duty.load(std::memory_order_acquire)) continue;
+    ++awake;
+    if (made > most && !w.spare) {
+      most = made;
+      busiest = &w;
+    }
+    seen.backlog |= w.ready.size() >= 2;
+    seen.other_work |= w.spawned.size() >= 2 || w.has_fork_jobs();
+  }
+  seen.alone = awake <= 1;
+  const spread_control::mode before = spread_control_.now();
+  const spread_control::mode after = spread_control_.observe(seen);
+  if (after == before) return;
+  spread_.store(after == spread_control::mode::spread, std::memory_order_relaxed);
+  together_.store(after == spread_control::mode::together ? busiest : nullptr, std::memory_order_relaxed);
+  if (after == spread_control::mode::spread) idle.wake_one();
+}
+
 bool scheduler::monitor_round(std::int64_t now) noexcept {
   const std::int64_t stall_ns = std::chrono::nanoseconds{options_.stall_after}.count();
   bool busy = false;
@@ -133,6 +163,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     if ((queued || w.has_fork_jobs()) && still_ns >= busy_tick_ns) stuck_queue = true;
     if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
   }
+  if (adapts_ && busy) look_at_spread(now);
   if (stalled != 0 && stalled != on_duty)
     for (std::size_t i = 0; i < n; ++i)
       if (watches_[i].stalled) rescue(at(i));

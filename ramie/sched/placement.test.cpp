@@ -71,7 +71,8 @@ class placements : public testing::TestWithParam<std::tuple<placement, int>> {
     return o;
   }
 };
-INSTANTIATE_TEST_SUITE_P(all, placements, testing::Combine(testing::ValuesIn(all_placements), testing::Values(1, 2, 8)));
+INSTANTIATE_TEST_SUITE_P(all, placements,
+                         testing::Combine(testing::ValuesIn(all_placements), testing::Values(1, 2, 8)));
 
 long fib(int n) {
   if (n < 2) return n;

@@ -97,6 +97,8 @@ work scheduler::find_work(worker* w) noexcept {
       w->until_tick = tick_every;
       ++w->ticks;
       measure_tick(w);
+      if (together_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+        hand_over(w);
       if (work next = look_at_oldest(w)) return found(w, next);
     } else {
       --w->until_tick;
@@ -285,10 +287,28 @@ void scheduler::sample(worker* w) noexcept {
   else w->slice.store(now - w->deferred_at, std::memory_order_relaxed);  // no dispatch since: it takes at least so long
 }
 
-bool scheduler::worth_moving(const worker& w, std::size_t queued) noexcept {
+bool scheduler::worth_moving(const worker& w, std::size_t queued) const noexcept {
+  if (queued >= 2 && spread_.load(std::memory_order_relaxed)) return true;
   const std::uint64_t slice = w.slice.load(std::memory_order_relaxed);
   return queued >= 2 ? queued * slice > cycles_in_us(queued_us_most)
                      : queued == 1 && slice > cycles_in_us(long_wait_us);
+}
+
+void scheduler::hand_over(worker* w) noexcept {
+  worker* to = together_.load(std::memory_order_relaxed);
+  // Those who compute for long need not be together.
+  if (to == nullptr || to == w || w->slice.load(std::memory_order_relaxed) > cycles_in_us(still_us)) return;
+  open_inbox(w);
+  for (std::size_t left = w->ready.size(); left != 0; --left) {
+    const ready_item item = w->ready.pop();
+    if (!item) break;
+    if (is_movable(item)) {
+      w->migrations.add();
+      post(*to, item);
+    } else {
+      w->ready.push(item);
+    }
+  }
 }
 
 void scheduler::judge_deferral(worker* w) noexcept {

@@ -6,6 +6,7 @@
 #include <ramie/sched/idle_set.hpp>
 #include <ramie/sched/injector.hpp>
 #include <ramie/sched/options.hpp>
+#include <ramie/sched/spread.hpp>
 #include <ramie/sched/worker.hpp>
 
 #include <condition_variable>
@@ -126,7 +127,7 @@ class scheduler {
   RAMIE_NOINLINE void published_ready_slowly(worker* w, std::size_t queued) noexcept;
   RAMIE_COLD void judge_deferral(worker* w) noexcept;
   /// Would a sleeper be worth waking, or a thief its way, for the `queued` ready items of `w`?
-  [[nodiscard]] static bool worth_moving(const worker& w, std::size_t queued) noexcept;
+  [[nodiscard]] bool worth_moving(const worker& w, std::size_t queued) const noexcept;
   static void measure_tick(worker* w) noexcept;
   static void sample(worker* w) noexcept;
   work look_at_oldest(worker* w) noexcept;
@@ -148,6 +149,8 @@ class scheduler {
   // The monitor (monitor.cpp).
   void monitor_main() noexcept;
   bool monitor_round(std::int64_t now) noexcept;
+  void look_at_spread(std::int64_t now) noexcept;
+  void hand_over(worker* w) noexcept;
   void call_spare() noexcept;
   std::int64_t before_long_sleep(std::int64_t asleep_ns) noexcept;
   void rescue(worker& w) noexcept;
@@ -160,6 +163,7 @@ class scheduler {
   runtime_options options_;
   std::uint32_t regular_;
   bool steals_ = true;
+  bool adapts_ = true;  // spread.hpp
   bool wakes_here_ = true;
   bool spawns_here_ = true;
   atomic<std::uint32_t> dealt_outside_{0};
@@ -180,11 +184,15 @@ class scheduler {
   struct watch {
     std::uint64_t dispatches = 0;
     std::int64_t since_ns = 0;
-    std::int64_t cpu_ns = 0;    // of the worker's thread, then
-    std::uint64_t started = 0;  // fibers that it has spawned, a round ago
+    std::int64_t cpu_ns = 0;     // of the worker's thread, then
+    std::uint64_t started = 0;   // fibers that it has spawned, a round ago
+    std::uint64_t progress = 0;  // spread.hpp, a round ago
     bool stalled = false;
   };
   std::vector<watch> watches_;
+  spread_control spread_control_;
+  atomic<bool> spread_{false};             // spread.hpp
+  atomic<worker*> together_{nullptr};      // who runs all that is ready, if somebody shall
   atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
   atomic<std::uint32_t> spares_wanted_{0};
   atomic<std::uint32_t> spares_active_{0};
