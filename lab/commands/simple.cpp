@@ -27,9 +27,7 @@ nlohmann::ordered_json describe_workload(const workload& w) {
   j["styles"] = nlohmann::ordered_json::array();
   for (const style& s : w.styles) j["styles"].push_back(s.name);
   j["placements"] = nlohmann::ordered_json::array();
-  for (const std::string& name : split_list(placement_names())) {
-    if (is_available(*find_placement(name))) j["placements"].push_back(name);
-  }
+  for (const std::string& name : split_list(placement_names())) j["placements"].push_back(name);
   j["parameters"] = nlohmann::ordered_json::object();
   for (const parameter& p : w.parameters) j["parameters"][p.name] = p.standard;
   return j;

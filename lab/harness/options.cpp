@@ -31,15 +31,13 @@ std::vector<const style*> parse_styles(const workload& w, const std::string& tex
 }
 
 void check_placement(const std::string& name) {
-  const auto found = find_placement(name);
-  if (!found)
+  if (!find_placement(name))
     throw usage_error{fmt::format("--placement {}: must be one of {}", name.empty() ? "''" : name, placement_names())};
-  if (!is_available(*found))
-    throw usage_error{fmt::format("--placement {}: not available yet in this version of ramie", name)};
 }
 
 std::vector<std::int64_t> parse_parameter(const parameter& p, const std::string& text) {
   const std::string option = "--" + p.name;
+  if (p.is_switch() && (text.empty() || text == "true")) return {1};  // without a value
   std::vector<std::int64_t> values = parse_numbers(option, text, p.min, p.max);
   if (p.objection == nullptr) return values;
   for (const std::int64_t value : values) {
@@ -88,8 +86,10 @@ typed_options standard_options(const workload& w) {
 void add_options(CLI::App& command, const workload& w, typed_options& typed) {
   command.add_option("--style", typed.styles, "how it is written; a list of: " + style_names(w))->capture_default_str();
   for (const parameter& p : w.parameters) {
-    command.add_option("--" + p.name, typed.parameters.at(p.name), p.help + "; a list measures each")
-        ->capture_default_str();
+    CLI::Option* option =
+        command.add_option("--" + p.name, typed.parameters.at(p.name), p.help + "; a list measures each")
+            ->capture_default_str();
+    if (p.is_switch()) option->expected(0, 1);
   }
   command
       .add_option("--workers", typed.workers, "a list of numbers of workers; all (or 0): as many as the runtime picks")

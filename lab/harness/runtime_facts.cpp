@@ -8,15 +8,14 @@ namespace {
 struct named_placement {
   std::string_view name;
   ramie::placement value;
-  bool available;
 };
 
 constexpr std::array placements{
-    named_placement{"work_stealing", ramie::placement::work_stealing, true},
-    named_placement{"stealing_no_affinity", ramie::placement::stealing_no_affinity, true},
-    named_placement{"shared_queue", ramie::placement::shared_queue, true},
-    named_placement{"round_robin", ramie::placement::round_robin, true},
-    named_placement{"dedicated", ramie::placement::dedicated, true},
+    named_placement{"work_stealing", ramie::placement::work_stealing},
+    named_placement{"stealing_no_affinity", ramie::placement::stealing_no_affinity},
+    named_placement{"shared_queue", ramie::placement::shared_queue},
+    named_placement{"round_robin", ramie::placement::round_robin},
+    named_placement{"dedicated", ramie::placement::dedicated},
 };
 
 }  // namespace
@@ -35,13 +34,6 @@ std::optional<ramie::placement> find_placement(std::string_view name) {
     if (p.name == name) return p.value;
   }
   return std::nullopt;
-}
-
-bool is_available(ramie::placement wanted) {
-  for (const auto& p : placements) {
-    if (p.value == wanted) return p.available;
-  }
-  return false;
 }
 
 std::string_view name_of(ramie::placement wanted) {

@@ -22,9 +22,6 @@ std::optional<ramie::placement> find_placement(std::string_view name);
 
 std::string_view name_of(ramie::placement p);
 
-/// True if the runtime can work with it today.
-bool is_available(ramie::placement p);
-
 /// How many workers a runtime picks by itself. Starts one to see, for the answer depends on machine and environment.
 int standard_worker_count();
 

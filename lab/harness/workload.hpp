@@ -25,6 +25,8 @@ struct parameter {
   std::int64_t max;
   /// Null, or says what is wrong with a value that lies in the range ("must be a power of ten"); empty if nothing is.
   std::string (*objection)(std::int64_t value) = nullptr;
+  /// Off unless asked for; to name it is to ask for it.
+  [[nodiscard]] bool is_switch() const { return standard == 0 && min == 0 && max == 1; }
 };
 
 using parameter_values = std::map<std::string, std::int64_t, std::less<>>;
