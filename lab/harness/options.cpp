@@ -87,9 +87,9 @@ void add_options(CLI::App& command, const workload& w, typed_options& typed) {
   command.add_option("--style", typed.styles, "how it is written; a list of: " + style_names(w))->capture_default_str();
   for (const parameter& p : w.parameters) {
     CLI::Option* option =
-        command.add_option("--" + p.name, typed.parameters.at(p.name), p.help + "; a list measures each")
-            ->capture_default_str();
-    if (p.is_switch()) option->expected(0, 1);
+        command.add_option("--" + p.name, typed.parameters.at(p.name), p.help + "; a list measures each");
+    if (p.is_switch()) option->expected(0, 1);  // a default that the parser knows of would stand for no value
+    else option->capture_default_str();
   }
   command
       .add_option("--workers", typed.workers, "a list of numbers of workers; all (or 0): as many as the runtime picks")

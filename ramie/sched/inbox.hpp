@@ -19,14 +19,14 @@ class inbox {
  public:
   /// Any thread.
   void push(ready_item item) noexcept {
-    ready_item before = newest_.load(std::memory_order_relaxed);
+    std::uintptr_t before = newest_.load(std::memory_order_relaxed);
     do {
-      item.set_next(before);
-    } while (!newest_.compare_exchange_weak(before, item, std::memory_order_release, std::memory_order_relaxed));
+      item.set_next(ready_item::from_bits(before));
+    } while (!newest_.compare_exchange_weak(before, item.bits(), std::memory_order_release, std::memory_order_relaxed));
   }
   /// All that is there, oldest first, linked by next(). The owner, or a thief.
   [[nodiscard]] ready_item take_all() noexcept {
-    ready_item item = newest_.exchange({}, std::memory_order_acquire);
+    ready_item item = ready_item::from_bits(newest_.exchange(0, std::memory_order_acquire));
     ready_item oldest;
     while (item) {
       const ready_item older = item.next();
@@ -36,10 +36,10 @@ class inbox {
     }
     return oldest;
   }
-  [[nodiscard]] RAMIE_ALWAYS_INLINE bool empty() const noexcept { return !newest_.load(std::memory_order_relaxed); }
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == 0; }
 
  private:
-  atomic<ready_item> newest_{};
+  atomic<std::uintptr_t> newest_{0};
 };
 
 }  // namespace ramie::detail

@@ -23,12 +23,18 @@ class ready_item {
   [[nodiscard]] RAMIE_ALWAYS_INLINE task* as_resident() const noexcept { return reinterpret_cast<task*>(bits_ - 1); }
   friend bool operator==(ready_item, ready_item) noexcept = default;
 
+  /// For atomic words.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE std::uintptr_t bits() const noexcept { return bits_; }
+  [[nodiscard]] static ready_item from_bits(std::uintptr_t bits) noexcept {
+    ready_item item;
+    item.bits_ = bits;
+    return item;
+  }
+
   /// The link that both kinds have, for lists of them.
   [[nodiscard]] ready_item next() const noexcept {
-    ready_item found;
-    found.bits_ = reinterpret_cast<std::uintptr_t>(is_resident() ? static_cast<void*>(as_resident()->next)
-                                                                 : static_cast<void*>(as_stack()->next));
-    return found;
+    return from_bits(reinterpret_cast<std::uintptr_t>(is_resident() ? static_cast<void*>(as_resident()->next)
+                                                                    : static_cast<void*>(as_stack()->next)));
   }
   void set_next(ready_item item) const noexcept {
     if (is_resident()) as_resident()->next = reinterpret_cast<task*>(item.bits_);
