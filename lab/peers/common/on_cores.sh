@@ -1,11 +1,6 @@
 #!/bin/sh
 # Runs a program that knows nothing of workers on as many cores as --workers says, or on all if there are not so many.
-workers=1
-for word in "$@"; do
-  case $word in
-    --workers=*) workers=${word#--workers=} ;;
-  esac
-done
+. "$(dirname "$0")/workers.sh"
 cores=$(nproc)
 if [ "$workers" -lt "$cores" ]; then
   exec taskset --cpu-list 0-$((workers - 1)) "$@"
