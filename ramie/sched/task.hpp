@@ -48,8 +48,8 @@ struct task_extras {
   std::string name;
   std::size_t stack_size = 0;        // 0: the runtime's
   const void* spawned_by = nullptr;  // the task that gave the name; may be gone
-  int priority = 0;            // for policies of the user's own
-  int pinned_to = -1;          // pinned_flag: number of the worker
+  int priority = 0;                  // for policies of the user's own
+  int pinned_to = -1;                // pinned_flag: number of the worker
   std::optional<std::stop_source> stop;
   region_chain regions;
   local_table locals;
