@@ -62,6 +62,25 @@ function(ramie_add_soak)
   set_tests_properties(soak PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS soak)
 endfunction()
 
+# tests/fuzz/<name>.cpp are fuzzers with RAMIE_FUZZ (clang's libFuzzer), and otherwise programs that try random inputs.
+function(ramie_add_fuzzers)
+  foreach(name IN ITEMS select_cases timer_sequence mailbox_order lab_results)
+    if(name MATCHES "^lab" AND NOT TARGET ramie_lab)
+      continue()
+    endif()
+    add_executable(fuzz_${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.cpp")
+    target_link_libraries(fuzz_${name} PRIVATE ramie::ramie $<$<TARGET_EXISTS:ramie_lab>:ramie_lab>)
+    ramie_own_code(fuzz_${name})
+    if(RAMIE_FUZZ)
+      target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    else()
+      target_sources(fuzz_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/fuzz/standalone.cpp")
+      add_test(NAME fuzz.${name} COMMAND fuzz_${name} --runs 2000)
+      set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS fuzz)
+    endif()
+  endforeach()
+endfunction()
+
 # The library once more, for a simulated scheduler (docs/design/interleaving.md), and the programs that run it:
 # tests/interleave/<name>.interleave.test.cpp is test_interleave_<name>. They take seconds; the release build is enough.
 function(ramie_add_interleaving_tests)
