@@ -77,6 +77,13 @@ def number_of(path, text, what):
     return number
 
 
+def truth_of(path, section, what):
+    try:
+        return section.getboolean(what, fallback=False)
+    except ValueError:
+        raise ManifestError(f"{path}: {what} = {section[what]}: is neither yes nor no") from None
+
+
 def check_keys(path, section, known):
     unknown = set(section) - known
     if unknown:
@@ -109,7 +116,7 @@ def read_manifest(path):
     try:
         with open(path, encoding="utf-8") as file:
             parser.read_file(file)
-    except (OSError, configparser.Error) as error:
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
         raise ManifestError(f"{path}: {error}") from None
     if "peer" not in parser:
         raise ManifestError(f"{path}: there is no section [peer]")
@@ -138,7 +145,7 @@ def read_manifest(path):
         shared=words_of(peer.get("shared", "")),
         warmup=number_of(path, peer.get("warmup", "1"), "warmup"),
         environment=pairs_of(path, peer.get("environment", "")),
-        malloc=peer.getboolean("malloc", fallback=False),
+        malloc=truth_of(path, peer, "malloc"),
         notes=" ".join(lines_of(peer.get("notes", ""))),
         abilities=abilities,
     )

@@ -32,7 +32,7 @@ def load(path):
     try:
         with open(path, encoding="utf-8") as file:
             results = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path}: {error}") from None
     if not isinstance(results, dict) or results.get("program") != "ramie compare":
         raise StoreError(f"{path}: is no results file of ./run compare")
