@@ -79,16 +79,30 @@ json json_of(const request& r) {
   return j;
 }
 
+namespace {
+/// Throws json::type_error if that is not a whole number: the conversion of one too large for its type is undefined.
+template <class T>
+void get_whole(const json& j, const char* name, T& to) {
+  static_cast<void>(j.at(name).get_ref<const json::number_integer_t&>());
+  j.at(name).get_to(to);
+}
+void check_whole(const json& object) {
+  for (const json& value : object)
+    if (value.is_number()) static_cast<void>(value.get_ref<const json::number_integer_t&>());
+}
+}  // namespace
+
 request request_from_json(const json& j) {
   request r;
   j.at("workload").get_to(r.workload);
   j.at("style").get_to(r.style);
-  j.at("workers").get_to(r.workers);
+  get_whole(j, "workers", r.workers);
   j.at("placement").get_to(r.placement);
-  j.at("runs").get_to(r.runs);
-  j.at("warmup").get_to(r.warmup);
+  get_whole(j, "runs", r.runs);
+  get_whole(j, "warmup", r.warmup);
   j.at("yardstick").get_to(r.yardstick);
   j.at("counters").get_to(r.counters);
+  check_whole(j.at("parameters"));
   j.at("parameters").get_to(r.parameters);
   return r;
 }
@@ -138,22 +152,25 @@ record record_from_json(const json& j) {
   asked["style"] = j.at("style");
   r.what = request_from_json(asked);
   j.at("system").get_to(r.system);
-  j.at("workers").get_to(r.workers);
+  get_whole(j, "workers", r.workers);
   j.at("unit").get_to(r.unit);
-  j.at("units").get_to(r.units);
+  get_whole(j, "units", r.units);
   j.at("seconds").get_to(r.seconds);
-  j.at("peak_rss_bytes").get_to(r.peak_rss_bytes);
-  j.at("base_rss_bytes").get_to(r.base_rss_bytes);
+  get_whole(j, "peak_rss_bytes", r.peak_rss_bytes);
+  get_whole(j, "base_rss_bytes", r.base_rss_bytes);
   j.at("ok").get_to(r.ok);
   r.error = j.value("error", std::string{});
   if (j.contains("plain_seconds")) {
     j.at("plain_seconds").get_to(r.plain_seconds);
-    j.at("plain_units").get_to(r.plain_units);
+    get_whole(j, "plain_units", r.plain_units);
     j.at("plain_busy_cores").get_to(r.plain_busy_cores);
   }
   if (j.contains("busy_cores")) j.at("busy_cores").get_to(r.busy_cores);
   if (j.contains("figures")) j.at("figures").get_to(r.figures);
-  if (j.contains("counters")) j.at("counters").get_to(r.counters);
+  if (j.contains("counters")) {
+    check_whole(j.at("counters"));
+    j.at("counters").get_to(r.counters);
+  }
   return r;
 }
 
