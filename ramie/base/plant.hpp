@@ -17,6 +17,7 @@ enum class plant : std::uint8_t {
   sleep_without_look,          // idle_set.hpp: S3 left out
   sleep_no_fence,              // idle_set.hpp: S2 left out
   injection_unannounced,       // idle_set.hpp: I3 and I4 before I1
+  inbox_announced_early,       // inbox.hpp: B3 before B1
   waiter_woken_too_early,      // wait.hpp: W4 makes an armed fiber ready as if it were parked
   parked_without_claim,        // wait.hpp: W3 overwrites the word
   held_wait_let_go_twice,      // wait.hpp: whoever meets `held` claims all the same

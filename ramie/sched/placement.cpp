@@ -69,6 +69,7 @@ worker& scheduler::next_in_turn(worker* here) noexcept {
 }
 
 void scheduler::post(worker& to, ready_item item) noexcept {
+  if (RAMIE_PLANT(inbox_announced_early) && !to.idle.load(std::memory_order_relaxed)) return to.sent.push(item);
   to.sent.push(item);
   light_fence();
   if (to.idle.load(std::memory_order_relaxed)) idle.wake(to);

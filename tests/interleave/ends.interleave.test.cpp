@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <utility>
 #include <vector>
 
 namespace ramie::interleave {
@@ -288,6 +289,51 @@ void two_runtimes() {
   a.join();
 }
 TEST(runtimes, talk_to_each_other) { expect_sound("two runtimes", {.seeds = 1500}, two_runtimes); }
+
+// ---- placements ----------------------------------------------------------------------------------------------------
+
+void place_everything(placement how) {
+  runtime_options options = workers(2);
+  options.placement = how;
+  runtime rt{options};
+  channel<int> there, back{1};
+  auto outside = rt.spawn([&] {
+    while (auto v = there.recv()) back.send(*v + 1);
+  });
+  rt.run([&] {
+    auto [a, b] = fork_join(
+        [&] {
+          int sum = 0;
+          for (int i = 0; i < 2; ++i) {
+            there.send(i);
+            sum += back.recv().value_or(0);
+          }
+          return sum;
+        },
+        [] { return 1; });
+    check(a == 3 && b == 1, "a wrong sum");
+    auto child = spawn([] {
+      this_fiber::yield();
+      return 5;
+    });
+    this_fiber::sleep_for(2us);
+    check(child.join() == 5, "a wrong result");
+  });
+  there.close();
+  outside.join();
+}
+TEST(placements, lose_nothing) {
+  constexpr std::array<std::pair<placement, const char*>, 5> all{{{placement::work_stealing, "work stealing"},
+                                                                  {placement::stealing_no_affinity, "no affinity"},
+                                                                  {placement::shared_queue, "shared queue"},
+                                                                  {placement::round_robin, "round robin"},
+                                                                  {placement::dedicated, "dedicated"}}};
+  for (const auto& [how, name] : all) expect_sound(name, {.seeds = 600}, [how = how] { place_everything(how); });
+}
+TEST(placements, an_inbox_announced_too_early_is_found) {
+  expect_found(plant::inbox_announced_early, "inbox announced too early", {.seeds = 20'000},
+               [] { place_everything(placement::round_robin); });
+}
 
 // ---- actors --------------------------------------------------------------------------------------------------------
 

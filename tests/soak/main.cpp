@@ -67,7 +67,14 @@ ramie::runtime_options random_runtime(dice& d) {
   constexpr std::array<ramie::stack_guard, 3> guards{ramie::stack_guard::automatic, ramie::stack_guard::automatic,
                                                      ramie::stack_guard::none};
   constexpr std::array<std::size_t, 3> sizes{64 * 1024, 128 * 1024, 256 * 1024};
+  constexpr std::array<ramie::placement, 8> placements{
+      ramie::placement::work_stealing,        ramie::placement::work_stealing,
+      ramie::placement::work_stealing,        ramie::placement::work_stealing,
+      ramie::placement::stealing_no_affinity, ramie::placement::shared_queue,
+      ramie::placement::round_robin,          ramie::placement::dedicated};
   return {.workers = d.between(1, 6),
+          .placement = placements[static_cast<std::size_t>(d.between(0, 7))],
+          .pin_threads = d.one_in(8),
           .stack_size = RAMIE_ASAN || RAMIE_TSAN ? 256 * 1024 : sizes[static_cast<std::size_t>(d.between(0, 2))],
           .name = "soak",
           .guard = guards[static_cast<std::size_t>(d.between(0, 2))],
