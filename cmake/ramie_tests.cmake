@@ -177,6 +177,15 @@ function(ramie_add_project_tests)
                                         ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
   endif()
 
+  if(Python3_Interpreter_FOUND AND RAMIE_BUILD_EXAMPLES)
+    foreach(example IN ITEMS pipeline actors)
+      add_test(NAME trace.${example} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/trace/trace_test.py"
+                                             "${PROJECT_BINARY_DIR}/bin/example_${example}")
+      set_tests_properties(trace.${example} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+                                                      "PYTHONDONTWRITEBYTECODE=1")
+    endforeach()
+  endif()
+
   # lab/<folder>/<name>_test.py is the test lab.<folder>.<name>.
   if(Python3_Interpreter_FOUND)
     file(GLOB python_tests CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lab" "${PROJECT_SOURCE_DIR}/lab/*/*_test.py")

@@ -112,7 +112,7 @@ TEST(dump, names_both_culprits_of_a_deadlock_and_their_lines) {
 }
 
 TEST(dump, tells_since_when_somebody_waits_who_joins_him_and_who_runs) {
-  runtime rt{{.workers = 2, .name = "times"}};
+  runtime rt{{.workers = 2, .stack_size = 4 << 20, .name = "times"}};
   rt.run([] {
     channel<int> never;
     auto waiter = spawn(fiber_options{.name = "patient"}, [&] { never.recv(); });
@@ -148,7 +148,7 @@ class sleeper : public actor<sleeper> {
 };
 
 TEST(dump, lists_actors_with_their_mailboxes) {
-  runtime rt{{.workers = 1, .name = "actors"}};
+  runtime rt{{.workers = 1, .stack_size = 4 << 20, .name = "actors"}};
   rt.run([] {
     event go;
     auto busy = spawn_actor<listener>(actor_options{.name = "busy"}, go);

@@ -37,9 +37,10 @@ namespace {
 
 // A copy of bytes: whatever it says, nothing is followed but the class, which is a constant.
 void actor_cell::describe(const void* copy, const void* type, resident_facts& found) noexcept {
-  const auto& c = *static_cast<const actor_cell*>(copy);
   found.kind = "actor";
   found.type = static_cast<const actor_type*>(type)->of->name();
+  if (copy == nullptr) return;
+  const auto& c = *static_cast<const actor_cell*>(copy);
   found.mail = c.posted - c.handled.load(std::memory_order_relaxed);
   found.state = (c.status & closed) != 0     ? "has ended"
                 : (c.status & starting) != 0 ? "is being restarted"

@@ -1,14 +1,59 @@
 #include <ramie/fiber/runtime.hpp>
 
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/trace.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
 
 namespace ramie {
 
-runtime::runtime(const runtime_options& options) : scheduler_{std::make_unique<detail::scheduler>(options)} {}
-runtime::~runtime() = default;
+namespace {
+
+/// By RAMIE_TRACE. Null: no.
+const char* trace_file() noexcept {
+  const char* path = std::getenv("RAMIE_TRACE");
+  return path == nullptr || *path == '\0' ? nullptr : path;
+}
+
+void write_trace(const runtime& rt, const char* path) noexcept try {
+  static std::atomic<int> written{0};
+  const int n = written.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::string name = n == 1 ? path : std::string{path} + "." + std::to_string(n);
+  const std::string text = rt.trace();
+  std::FILE* file = std::fopen(name.c_str(), "we");
+  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file) != text.size())
+    std::fprintf(stderr, "ramie: RAMIE_TRACE: cannot write %s: %s\n", name.c_str(), std::strerror(errno));
+  if (file != nullptr) std::fclose(file);
+} catch (const std::bad_alloc&) {
+  std::fprintf(stderr, "ramie: RAMIE_TRACE: no memory to write the trace\n");
+}
+
+}  // namespace
+
+runtime::runtime(const runtime_options& options) : scheduler_{std::make_unique<detail::scheduler>(options)} {
+  if (trace_file() != nullptr) record({.every_fiber = true});
+}
+runtime::~runtime() { shutdown_traced(); }
+
+void runtime::shutdown_traced() noexcept {
+  if (const char* path = trace_file(); path != nullptr && !scheduler_->stopping()) {
+    stop_recording();
+    write_trace(*this, path);
+  }
+}
 
 void runtime::submit(detail::task* t) { scheduler_->submit(t); }
-void runtime::shutdown() { scheduler_->stop(); }
+void runtime::shutdown() {
+  shutdown_traced();
+  scheduler_->stop();
+}
 int runtime::workers() const noexcept { return static_cast<int>(scheduler_->regular_workers()); }
 
 runtime_counters runtime::counters() const noexcept {
@@ -30,6 +75,58 @@ runtime_counters runtime::counters() const noexcept {
   }
   return sum;
 }
+
+runtime_statistics runtime::statistics() const {
+  detail::scheduler& s = *scheduler_;
+  runtime_statistics all;
+  all.name = s.options().name;
+  all.counted = counters();
+  all.live = s.live();
+  all.injected = s.injected();
+  const detail::blocking_pool::load calls = s.blocking().about();
+  all.blocking_under_way = calls.under_way;
+  all.blocking_waiting = calls.waiting;
+  const std::size_t n = s.worker_count();
+  for (std::size_t i = 0; i < n; ++i) {
+    const detail::worker& w = s.at(i);
+    if (!w.on_duty.load(std::memory_order_acquire)) continue;
+    worker_statistics& one = all.workers.emplace_back();
+    one.counted = {.dispatches = w.dispatches.value(),
+                   .spawned = w.started.value(),
+                   .ended = w.finished.value(),
+                   .steals_tried = w.steals_tried.value(),
+                   .steals = w.steals_done.value(),
+                   .wakes = w.wakes.value(),
+                   .wakes_elsewhere = w.wakes_elsewhere.value(),
+                   .migrations = w.migrations.value(),
+                   .sleeps = w.parks.value(),
+                   .threads = 1};
+    one.ready = w.ready.size();
+    one.fresh = w.spawned.size();
+    one.sleeps = w.idle.load(std::memory_order_relaxed);
+    one.spare = w.spare;
+  }
+  s.for_each_observer(
+      [](void* opaque, std::size_t, const detail::observer& seen) {
+        auto& to = *static_cast<runtime_statistics*>(opaque);
+        const auto add = [](time_histogram& h, const detail::time_counts& c) {
+          for (std::size_t i = 0; i < h.counts.size(); ++i) h.counts[i] += c.counts[i].load(std::memory_order_relaxed);
+          h.sum_ns += c.sum.load(std::memory_order_relaxed);
+        };
+        add(to.run, seen.run);
+        add(to.wait, seen.wait);
+      },
+      &all);
+  return all;
+}
+
+bool runtime::record(const recording_options& options) {
+  return scheduler_->observe({.events = options.trace ? std::max<std::size_t>(options.events, 64) : 0,
+                              .every_task = options.every_fiber,
+                              .histograms = options.histograms});
+}
+void runtime::stop_recording() noexcept { scheduler_->stop_observing(); }
+std::string runtime::trace() const { return detail::trace_as_json(*scheduler_); }
 
 const runtime_options& runtime::options() const noexcept { return scheduler_->options(); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ramie/fiber/spawn.hpp>
+#include <ramie/fiber/statistics.hpp>
 #include <ramie/sched/options.hpp>
 
 #include <cstdint>
@@ -14,21 +15,6 @@ namespace ramie {
 namespace detail {
 class scheduler;
 }
-
-/// What a runtime has counted since its start, over all workers. Each number is one worker's count or another's a
-/// moment ago: not a snapshot, but none ever goes back.
-struct runtime_counters {
-  std::uint64_t dispatches;       // tasks, jobs and fibers that a worker took up
-  std::uint64_t spawned;          // fibers
-  std::uint64_t ended;            // fibers
-  std::uint64_t steals_tried;     // looks into another worker's queue that had something
-  std::uint64_t steals;           // those that brought something
-  std::uint64_t wakes;            // fibers and actors that a worker made ready to run there
-  std::uint64_t wakes_elsewhere;  // those that it sent to another worker instead
-  std::uint64_t migrations;       // woken, or stolen while ready, away from the worker that ran them last
-  std::uint64_t sleeps;           // times a worker found nothing to do and went to sleep, or was about to
-  std::uint64_t threads;          // workers and spare workers there are now
-};
 
 /// A set of worker threads and the fibers they run. Several may live in a process, one after another or at once.
 class runtime {
@@ -70,12 +56,26 @@ class runtime {
 
   /// Any thread; costs the workers nothing.
   [[nodiscard]] runtime_counters counters() const noexcept;
+  /// The same, worker by worker, with the lengths of queues now, and histograms if they are recorded. Any thread; costs
+  /// the workers nothing. Throws std::bad_alloc.
+  [[nodiscard]] runtime_statistics statistics() const;
+
+  /// Begins to write down what the workers do. False if that is done already. Throws std::bad_alloc. Any thread. What
+  /// it costs is told in docs/debugging.md. The memory of a recording is kept until the runtime goes.
+  bool record(const recording_options& options = {});
+  /// Ends that. Any thread.
+  void stop_recording() noexcept;
+  /// The last recording's trace, for ui.perfetto.dev or chrome://tracing (JSON). With RAMIE_TRACE=FILE in the
+  /// environment each runtime records from its start, and writes the file (FILE, FILE.2, ...) at its end. Before
+  /// shutdown. Any thread. Throws std::bad_alloc.
+  [[nodiscard]] std::string trace() const;
 
   /// For ramie's own floors.
   [[nodiscard]] detail::scheduler& internals() noexcept { return *scheduler_; }
 
  private:
   void submit(detail::task* t);
+  void shutdown_traced() noexcept;
   std::unique_ptr<detail::scheduler> scheduler_;
 };
 

@@ -83,6 +83,11 @@ void scheduler::place_outside(ready_item item) noexcept {
 }
 
 void scheduler::place(worker* here, ready_item item) noexcept {
+  if (here != nullptr ? here->watched.load(std::memory_order_relaxed) != nullptr
+                      : watched_outside_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (here != nullptr) observe_wake(here, item);
+    else observe_outside(outside_, item);
+  }
   task& t = task_of(item);
   const std::uint32_t flags = t.flags.load(std::memory_order_relaxed);
   worker* home = t.home.load(std::memory_order_relaxed);

@@ -20,7 +20,8 @@ struct resident_facts {
   std::uint64_t mail = 0;         // messages that wait
 };
 
-/// Tells of a resident by a copy of its first resident_type::size bytes, made at any moment. Async-signal-safe.
+/// Tells of a resident by a copy of its first resident_type::size bytes, made at any moment; of its type alone
+/// if there is no copy. Async-signal-safe.
 using resident_describer = void (*)(const void* copy, const void* type, resident_facts& found) noexcept;
 /// The one that reports may call: a type that is read from memory which changes hands may be no type. Any thread.
 void set_resident_describer(resident_describer known) noexcept;

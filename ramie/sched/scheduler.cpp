@@ -26,6 +26,7 @@
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/sched/backoff.hpp>
 #include <ramie/sched/cpu_count.hpp>
+#include <ramie/sched/cycles.hpp>
 #include <ramie/sched/environment.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/live_schedulers.hpp>
@@ -42,18 +43,6 @@ namespace {
 constexpr std::uint32_t sample_every = 8;  // ready items left to their worker
 constexpr int search_rounds_most = 1000;
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
-
-std::uint64_t cycles() noexcept {
-#if RAMIE_INTERLEAVE
-  return interleave::cycles();
-#elif defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#else
-  std::uint64_t ticks;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-#endif
-}
 
 /// Cycles in a number of microseconds; at 2.5 GHz, where the counter does not tell its frequency.
 std::uint64_t cycles_in_us(std::uint64_t us) noexcept {
@@ -187,7 +176,11 @@ work scheduler::search(worker* w) noexcept {
       const std::uint64_t dispatches = victim.dispatches.value();
       const std::uint64_t now = cycles();
       if (last.dispatches != dispatches) last = {dispatches, now};
-      if (work next = steal_from(w, victim, now - last.since)) return next;
+      if (work next = steal_from(w, victim, now - last.since)) {
+        if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+          observe_steal(w, number, 1 + w->spawned.size() + w->ready.size());  // its own queues were empty
+        return next;
+      }
     }
     if (ending_.load(std::memory_order_relaxed)) return {};
     for (int pause = 0; pause < (round < 5 ? 1 << round : 32); ++pause) spin_pause();
@@ -339,6 +332,14 @@ void scheduler::sleep(worker* w) noexcept {
   w->parks.add();
   w->tick_at = 0;
   if (w->spare && retire_spare(w)) return;
+  if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_sleep(w, true);
+  sleep_until_woken(w);
+  if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_sleep(w, false);
+}
+
+void scheduler::sleep_until_woken(worker* w) noexcept {
   idle.enter(*w);
   if (asymmetric_fences && steals_) {
     const std::size_t n = worker_count();
@@ -393,6 +394,8 @@ void scheduler::submit_here(worker* w, task* t) {
   if (!w->spawns_here.load(std::memory_order_relaxed)) [[unlikely]]
     return submit_elsewhere(w, t);
   w->started.add();  // before anybody can run it: `live` must never see its end without its start
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_spawn(w, t);
   std::size_t queued;
   try {
     queued = w->spawned.push(t);
@@ -471,6 +474,8 @@ worker* scheduler::add_worker(bool spare) {
   fresh->first = acquire_stack(stack_class_);
   fresh->draining.store(stopping(), std::memory_order_relaxed);
   worker* w = fresh.release();
+  const std::lock_guard watch_guard{watch_lock_};
+  if (watching_) watch_worker(*w);
   workers_[n].store(w, std::memory_order_release);
   count_.store(n + 1, std::memory_order_release);
   return w;

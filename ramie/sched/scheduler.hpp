@@ -105,6 +105,15 @@ class scheduler {
   }
   /// Woken or spawned by other threads and not yet taken up.
   [[nodiscard]] std::size_t injected() const noexcept { return injected_.size(); }
+  /// Of the processor's clock, as measured since the start; any thread.
+  [[nodiscard]] double cycles_per_us() const noexcept;
+  /// Has its workers observed from now on. False if that is so already. Throws std::bad_alloc. Any thread.
+  bool observe(const watch_options& options);
+  /// Ends that. What was seen stays until the next `observe`. Any thread.
+  void stop_observing() noexcept;
+  /// What was seen in the last watch, worker by worker, and last by all other threads: visit(context, number,
+  /// observer), with the watch's lock held. Any thread.
+  void for_each_observer(void (*visit)(void* context, std::size_t number, const observer& seen), void* context);
   /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
   [[nodiscard]] std::uint64_t live() noexcept;
 
@@ -136,6 +145,8 @@ class scheduler {
   work steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept;
   work found(worker* w, work what) noexcept;
   void sleep(worker* w) noexcept;
+  void sleep_until_woken(worker* w) noexcept;
+  void watch_worker(worker& w);  // under watch_lock_; throws std::bad_alloc
   bool work_in_sight(worker* w) noexcept;
   void wake_for_injection() noexcept;
   void fire_timers(worker* w) noexcept;
@@ -176,6 +187,17 @@ class scheduler {
   atomic<bool> stopping_{false};  // accept nothing, cancel
   atomic<bool> ending_{false};    // workers leave their loops
   atomic<std::uint64_t> started_outside_{0};
+  const std::uint64_t started_cycles_ = cycles();
+  const std::int64_t started_ns_ = now_ns();
+  // Observers (watch.cpp).
+  outside_observer outside_;
+  std::atomic<bool> watched_outside_{false};
+  std::mutex watch_lock_;
+  bool watching_ = false;  // below: under the lock
+  watch_options watch_options_;
+  std::unique_ptr<ready_times> ready_times_;
+  std::vector<std::unique_ptr<observer>> earlier_;  // of earlier watches: a worker may not have noticed their end
+
   atomic<std::uint32_t> outsiders_{0};  // threads inside inject/submit; the destructor waits for them
   os_mutex stop_lock_;
   bool stopped_ = false;

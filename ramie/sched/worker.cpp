@@ -109,6 +109,8 @@ RAMIE_ALWAYS_INLINE transfer switch_stacks(worker* w, stack* from, stack* to, af
 /// Leaves a loop's stack for good.
 RAMIE_ALWAYS_INLINE void go(worker* w, stack* to) noexcept {
   stack* from = w->running;
+  if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_go(w, from, to, false);
   w->running = to;
   ++w->session;
   switch_stacks(w, from, to, after_switch::release, true);
@@ -148,6 +150,8 @@ void run_task(worker* w, task* t, stack* here) noexcept {
   t->where.store(here, std::memory_order_release);
   t->home.store(w, std::memory_order_relaxed);
   here->occupant.store(t, std::memory_order_release);
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_begin(w, t);
   if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
     t->type->skip(*t, std::make_exception_ptr(cancelled{}));
   else t->type->run(*t);
@@ -155,7 +159,10 @@ void run_task(worker* w, task* t, stack* here) noexcept {
   if (task_extras* extras = t->extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]]
     extras->locals.destroy_all();
   complete(t, here);
-  current_worker()->finished.add();
+  w = current_worker();
+  w->finished.add();
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_end(w);
 }
 
 /// A task that asked for a stack of its own size leaves the loop for it.
@@ -179,8 +186,13 @@ void run_resident(worker* w, task* t, stack* here) noexcept {
   t->where.store(here, std::memory_order_release);
   t->home.store(w, std::memory_order_relaxed);
   here->occupant.store(t, std::memory_order_release);
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_begin(w, t);
   type->run(*t);
   here->occupant.store(nullptr, std::memory_order_release);
+  w = current_worker();
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_end(w);
   type->rest(*t);
 }
 
@@ -276,7 +288,9 @@ RAMIE_ALWAYS_INLINE void put_aside(worker* w, exception_state& aside) noexcept {
 }
 
 /// The last step before a switch.
-RAMIE_ALWAYS_INLINE void head_for(worker* w, stack* to) noexcept {
+RAMIE_ALWAYS_INLINE void head_for(worker* w, stack* to, bool parks) noexcept {
+  if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_go(w, w->running, to, parks);
   w->running = to;
   ++w->session;
   w->dispatches.add();
@@ -300,15 +314,18 @@ RAMIE_ALWAYS_INLINE stack* choose(worker* w) noexcept {
 
 }  // namespace
 
-stack* depart(fork_deque* d, exception_state& aside) noexcept {
-  auto* w = static_cast<worker*>(d);
+namespace {
+RAMIE_ALWAYS_INLINE stack* leave(worker* w, exception_state& aside, bool parks) noexcept {
   stack* to = choose(w);
   if (to == nullptr) [[unlikely]]
     return nullptr;
   put_aside(w, aside);
-  head_for(w, to);
+  head_for(w, to, parks);
   return to;
 }
+}  // namespace
+
+stack* depart(fork_deque* d, exception_state& aside) noexcept { return leave(static_cast<worker*>(d), aside, true); }
 
 stack* depart_to_others(fork_deque* d, exception_state& aside) noexcept {
   auto* w = static_cast<worker*>(d);
@@ -322,7 +339,7 @@ stack* depart_to_others(fork_deque* d, exception_state& aside) noexcept {
       return nullptr;
     }
   }
-  return depart(w, aside);
+  return leave(w, aside, false);
 }
 
 void arrive(std::uintptr_t word, void* arrived_on, const exception_state& aside) noexcept {
@@ -356,6 +373,8 @@ void make_ready(stack* s) noexcept {
   worker* w = current_worker();
   worker* home = static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed);
   if (w == home && w->wakes_here) [[likely]] {
+    if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      observe_wake(w, s);
     w->wakes.add();
     w->owner->published_ready(w, w->ready.push(s));
   } else if (w != nullptr && w->owner == home->owner) {
@@ -369,6 +388,8 @@ void make_resident_ready(task& t) noexcept {
   worker* w = current_worker();
   worker* home = t.home.load(std::memory_order_relaxed);
   if (w == home && w->wakes_here) [[likely]] {
+    if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      observe_wake(w, &t);
     w->wakes.add();
     w->owner->published_ready(w, w->ready.push(&t));
   } else if (w != nullptr && w->owner == home->owner) {

@@ -7,6 +7,7 @@
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/fork_deque.hpp>
 #include <ramie/sched/inbox.hpp>
+#include <ramie/sched/observer.hpp>
 #include <ramie/sched/ready_queue.hpp>
 #include <ramie/sched/resident.hpp>
 #include <ramie/sched/spawn_deque.hpp>
@@ -43,15 +44,17 @@ struct alignas(128) worker : fork_deque {
   std::uint32_t ticks = 0;
   std::uint32_t spawn_turns = 0;  // so many spawned tasks go before ready fibers: somebody yielded to them
   std::uint32_t unsampled = 0;
-  std::uint64_t deferred_at = 0;          // cycle count when a ready item was left to this worker alone, or 0
-  std::uint64_t tick_at = 0;              // cycle count of the last tick, or 0
-  atomic<std::uint64_t> slice{0};         // cycles that a dispatch takes, roughly
-  atomic<bool> draining{false};           // the runtime shuts down: cancellable waits end at once
-  atomic<bool> spawns_here{true};         // new tasks go into its own spawn deque, and are welcome
-  bool searching = false;                 // counted in idle_set
-  bool spare = false;                     // stands in for stalled workers
-  bool wakes_here = true;                 // what it wakes and ran itself goes into its own ready queue
-  exception_state* exceptions = nullptr;  // of the thread
+  std::uint64_t deferred_at = 0;                  // cycle count when a ready item was left to this worker alone, or 0
+  std::uint64_t tick_at = 0;                      // cycle count of the last tick, or 0
+  atomic<std::uint64_t> slice{0};                 // cycles that a dispatch takes, roughly
+  atomic<bool> draining{false};                   // the runtime shuts down: cancellable waits end at once
+  atomic<bool> spawns_here{true};                 // new tasks go into its own spawn deque, and are welcome
+  std::atomic<observer*> watched{nullptr};        // observer.hpp; null: nobody wants to know
+  std::atomic<observer*> watched_tasks{nullptr};  // the same, if new tasks are to be seen too
+  bool searching = false;                         // counted in idle_set
+  bool spare = false;                             // stands in for stalled workers
+  bool wakes_here = true;                         // what it wakes and ran itself goes into its own ready queue
+  exception_state* exceptions = nullptr;          // of the thread
   scheduler* owner = nullptr;
   stack_cache stacks;
   task_cache blocks;
@@ -76,6 +79,7 @@ struct alignas(128) worker : fork_deque {
   /// The steady clock as of the last millisecond in which anybody worked, for waits to note when they began: the
   /// monitor sets it at its rounds, the worker when it wakes up.
   std::atomic<std::int64_t> clock_ns{0};
+  std::unique_ptr<observer> eyes;  // made at the first watch
   std::unique_ptr<fork_slot[]> fork_slots;
   std::array<ready_item, ready_queue::steal_most>
       loot{};  // what was stolen at once; here to keep the loop's stack small

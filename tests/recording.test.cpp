@@ -1,0 +1,154 @@
+// Statistics and traces: what is counted, measured and written down.
+#include <ramie/ramie.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace ramie {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+void talk(int messages) {
+  channel<int> numbers;
+  auto reader = spawn(fiber_options{.name = "reader"}, [&] {
+    while (numbers.recv()) {
+    }
+  });
+  auto writer = spawn(fiber_options{.name = "writer"}, [&] {
+    for (int i = 0; i < messages; ++i) numbers.send(i);
+    numbers.close();
+  });
+  writer.join();
+  reader.join();
+}
+
+TEST(statistics, are_those_of_the_workers_together) {
+  runtime rt{{.workers = 2, .name = "counted"}};
+  rt.run([] { talk(100); });
+  const runtime_statistics s = rt.statistics();
+  EXPECT_EQ(s.name, "counted");
+  EXPECT_EQ(s.workers.size(), 2u);
+  EXPECT_EQ(s.counted.spawned, 3u);
+  std::uint64_t dispatches = 0;
+  for (const worker_statistics& w : s.workers) dispatches += w.counted.dispatches;
+  EXPECT_GT(dispatches, 50u);
+  EXPECT_GE(rt.counters().dispatches, dispatches);
+  EXPECT_EQ(s.run.count(), 0u);  // not asked for
+}
+
+TEST(statistics, show_what_waits_where) {
+  runtime rt{{.workers = 1, .name = "queues"}};
+  rt.run([&] {
+    for (int i = 0; i < 10; ++i) spawn([] {}).detach();
+    const runtime_statistics s = rt.statistics();
+    EXPECT_EQ(s.workers.at(0).fresh, 10u);
+    EXPECT_EQ(s.live, 11u);
+    EXPECT_FALSE(s.workers.at(0).sleeps);
+  });
+}
+
+TEST(statistics, measure_turns_and_waits_if_asked_to) {
+  runtime rt{{.workers = 1, .name = "measured"}};
+  EXPECT_TRUE(rt.record({.trace = false, .histograms = true}));
+  EXPECT_FALSE(rt.record());
+  rt.run([] {
+    talk(1000);
+    const auto until = std::chrono::steady_clock::now() + 5ms;
+    auto hog = spawn([&] {
+      while (std::chrono::steady_clock::now() < until) {
+      }
+    });
+    auto behind = spawn([] {});
+    hog.join();
+    behind.join();
+  });
+  rt.stop_recording();
+  const runtime_statistics s = rt.statistics();
+  EXPECT_GT(s.run.count(), 500u);
+  EXPECT_GT(s.wait.count(), 500u);
+  EXPECT_GE(s.run.quantile_ns(1), 4'000'000u);  // the hog's turn
+  EXPECT_LE(s.run.quantile_ns(0.25), s.run.quantile_ns(0.75));
+  EXPECT_GE(s.run.sum_ns, 4'000'000u);
+  const std::string text = to_prometheus(s);
+  EXPECT_TRUE(has(text, "# TYPE ramie_run_seconds histogram\nramie_run_seconds_bucket{runtime=\"measured\",le=\""))
+      << text;
+  EXPECT_TRUE(has(text, "ramie_run_seconds_count{runtime=\"measured\"} " + std::to_string(s.run.count()) + "\n"))
+      << text;
+  EXPECT_TRUE(has(text, "ramie_dispatches_total{runtime=\"measured\",worker=\"0\"} ")) << text;
+}
+
+TEST(statistics, escape_names) {
+  runtime_statistics s;
+  s.name = "a\"b\\c\nd";
+  EXPECT_TRUE(has(to_prometheus(s), "ramie_live{runtime=\"a\\\"b\\\\c\\nd\"} 0\n")) << to_prometheus(s);
+}
+
+TEST(trace, has_a_track_for_each_worker_and_arrows_between_turns) {
+  runtime rt{{.workers = 2, .name = "traced"}};
+  EXPECT_TRUE(rt.record());
+  rt.run([] { talk(100); });
+  rt.stop_recording();
+  const std::string text = rt.trace();
+  for (const char* part : {"\"traced/0\"", "\"traced/1\"", "\"other threads\"", "\"name\":\"reader\"",
+                           "\"name\":\"writer\"", "waits for channel receive", "recording.test.cpp:"})
+    EXPECT_TRUE(has(text, part)) << part;
+  EXPECT_GT(count(text, "\"ph\":\"s\""), 50u);
+  EXPECT_EQ(count(text, "\"ph\":\"s\""), count(text, "\"ph\":\"f\""));
+}
+
+TEST(trace, shows_every_fiber_if_asked_to) {
+  runtime rt{{.workers = 1, .name = "every"}};
+  rt.record({.every_fiber = true});
+  rt.run([] {
+    for (int i = 0; i < 10; ++i) spawn(fiber_options{.name = "short"}, [] {}).join();
+  });
+  rt.stop_recording();
+  EXPECT_EQ(count(rt.trace(), "\"name\":\"short\""), 10u);
+}
+
+TEST(trace, keeps_the_newest) {
+  runtime rt{{.workers = 1, .name = "bounded"}};
+  rt.record({.events = 100});
+  rt.run([] { talk(10'000); });
+  rt.stop_recording();
+  const std::string text = rt.trace();
+  EXPECT_LT(text.size(), 60'000u);
+  EXPECT_TRUE(has(text, "\"name\":\"writer\""));
+}
+
+TEST(trace, may_begin_and_end_while_all_run) {
+  runtime rt{{.workers = 4, .name = "again"}};
+  std::atomic<bool> over{false};
+  auto work = rt.spawn([&] {
+    while (!over) {
+      scope all;
+      for (int i = 0; i < 4; ++i) all.spawn([] { talk(20); });
+      all.join();
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(rt.record({.events = 1000, .every_fiber = i % 2 == 0, .histograms = i % 3 == 0}));
+    std::this_thread::sleep_for(2ms);
+    static_cast<void>(rt.statistics());
+    rt.stop_recording();
+    EXPECT_TRUE(has(rt.trace(), "]}\n"));
+  }
+  over = true;
+  work.join();
+}
+
+}  // namespace
+}  // namespace ramie
