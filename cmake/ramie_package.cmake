@@ -60,7 +60,6 @@ if(BUILD_SHARED_LIBS)
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
   set(CPACK_DEBIAN_RUNTIME_DESCRIPTION
       "The shared library, for the programs that were linked with it.")
-  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
   # How Debian has the cache of libraries renewed today. CPack adds scripts that do it as well, which cannot be helped.
   file(WRITE "${PROJECT_BINARY_DIR}/package/triggers" "activate-noawait ldconfig\n")
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/triggers")
@@ -72,10 +71,15 @@ if(BUILD_SHARED_LIBS)
     RENAME ${ramie_runtime_package}
     COMPONENT runtime
     EXCLUDE_FROM_ALL)
+  # Both look at libraries with file(1), which small systems do without: their packages say less of what they need.
+  find_program(RAMIE_FILE file)
   find_program(RAMIE_SHLIBDEPS dpkg-shlibdeps)
-  mark_as_advanced(RAMIE_SHLIBDEPS)
-  if(RAMIE_SHLIBDEPS)
-    set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+  mark_as_advanced(RAMIE_FILE RAMIE_SHLIBDEPS)
+  if(RAMIE_FILE)
+    set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+    if(RAMIE_SHLIBDEPS)
+      set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+    endif()
   endif()
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${ramie_runtime_package} (= ${PROJECT_VERSION})")
   ramie_package_documents(runtime ${ramie_runtime_package})
