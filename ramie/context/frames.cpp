@@ -100,7 +100,7 @@ bool step(frame_registers& frame, stack_range range) noexcept {
     // No tables (hand-written or generated code): by frame pointer, as good as that is.
     const std::uintptr_t fp = frame.value[frame_registers::frame_pointer];
     std::uintptr_t caller_fp = 0, caller_pc = 0;
-    if (fp <= frame.value[frame_registers::stack_pointer] || !read_stack(range, fp, caller_fp) ||
+    if (fp < frame.value[frame_registers::stack_pointer] || !read_stack(range, fp, caller_fp) ||
         !read_stack(range, fp + sizeof fp, caller_pc))
       return false;
     frame.value[frame_registers::frame_pointer] = caller_fp;

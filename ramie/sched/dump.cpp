@@ -169,6 +169,7 @@ void dumping::worker_line(worker& w, const frame_registers& own) noexcept {
   const fork_slot* top = w.top.load_acquire();
   const fork_slot* bottom = w.bottom.load_acquire();
   out_ << ", " << std::uint64_t{bottom > top ? static_cast<std::size_t>(bottom - top) : 0} << " fork jobs";
+  if (!w.sent.empty()) out_ << ", something in its inbox";
   if (const std::int64_t next = w.timers.next_ns(); next != timer_queue::never) {
     out_ << ", a timer ";
     if (next <= now_ns_) out_ << "due";

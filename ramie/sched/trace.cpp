@@ -133,7 +133,9 @@ void trace_writer::arrows() {
   std::vector<moment> order;
   for (std::size_t t = 0; t < tracks_.size(); ++t)
     for (std::size_t i = 0; i < tracks_[t].events.size(); ++i) order.push_back({tracks_[t].events[i].at, t, i});
-  std::stable_sort(order.begin(), order.end(), [](const moment& a, const moment& b) { return a.at < b.at; });
+  std::sort(order.begin(), order.end(), [](const moment& a, const moment& b) {
+    return a.at != b.at ? a.at < b.at : a.track != b.track ? a.track < b.track : a.index < b.index;
+  });
   std::unordered_map<std::uintptr_t, moment> woken;
   std::unordered_map<std::uintptr_t, std::size_t> ran_on;
   std::uint64_t arrow = 0;
