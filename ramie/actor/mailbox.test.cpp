@@ -3,6 +3,7 @@
 
 #include <ramie/actor/dead_letters.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/sync/event.hpp>
 
 #include <gtest/gtest.h>
 
@@ -74,17 +75,20 @@ TEST_P(mailboxes, take_from_many_senders) {
 
 TEST_P(mailboxes, wait_no_longer_than_told) {
   in_runtime([] {
-    auto f = spawn_actor<int>([](mailbox<int>& box) {
+    event empty, empty_again;
+    auto f = spawn_actor<int>([&](mailbox<int>& box) {
       EXPECT_FALSE(box.receive_for(1ms).has_value());
       EXPECT_FALSE(box.stopped());
+      empty.set();
       EXPECT_EQ(std::get<int>(*box.receive_for(1h)), 5);
       EXPECT_FALSE(box.receive_for(0ms).has_value());
+      empty_again.set();
       EXPECT_FALSE(box.receive_for(1h).has_value());
       EXPECT_TRUE(box.stopped());
     });
-    this_fiber::sleep_for(5ms);
+    empty.wait();
     f.tell(5);
-    this_fiber::sleep_for(5ms);
+    empty_again.wait();
     f.stop();
     EXPECT_EQ(f.join().kind(), exit_kind::stopped);
   });

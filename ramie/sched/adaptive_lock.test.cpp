@@ -191,7 +191,9 @@ TEST(adaptive_locks, outlive_their_owners_runtime) {
 }
 
 TEST(adaptive_locks, do_without_asymmetric_fences) {
-  EXPECT_EQ(testing::run_self("RAMIE_MEMBARRIER", "0", "adaptive_locks.e*"), 0);
+  const int status = testing::run_self("RAMIE_MEMBARRIER", "0", "adaptive_locks.e*");
+  if (status == 127) GTEST_SKIP() << "this program cannot start itself here";
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
