@@ -78,7 +78,50 @@ run_result in_batches(session& s) {
   return {.seconds = seconds, .units = count, .ok = sum == count * (count - 1) / 2};
 }
 
+/// Spawns detached fibers that all wait for one event, sets it when they do, and waits until each has ended.
+class parked_batch {
+ public:
+  static constexpr std::size_t size_max = 100;
+
+  void run(std::size_t size) {
+    ramie::event gate;
+    for (std::size_t i = 0; i < size; ++i) {
+      stage_[i].store(0, std::memory_order_relaxed);
+      ramie::spawn([&gate, stage = &stage_[i]] {
+        stage->store(1, std::memory_order_release);
+        gate.wait();
+        stage->store(2, std::memory_order_release);
+      }).detach();
+    }
+    await(size, 1);
+    gate.set();
+    await(size, 2);
+  }
+
+ private:
+  void await(std::size_t size, unsigned char stage) {
+    for (std::size_t i = 0; i < size; ++i) {
+      while (stage_[i].load(std::memory_order_acquire) < stage) ramie::this_fiber::yield();
+    }
+  }
+  std::array<std::atomic<unsigned char>, size_max> stage_;
+};
+
 run_result parked(session& s) {
+  const std::int64_t count = s.parameter("count");
+  std::int64_t done = 0;
+  const double seconds = s.time([&] {
+    parked_batch batch;
+    while (done < count) {
+      const std::int64_t size = std::min<std::int64_t>(count - done, parked_batch::size_max);
+      batch.run(static_cast<std::size_t>(size));
+      done += size;
+    }
+  });
+  return {.seconds = seconds, .units = count, .ok = done == count};
+}
+
+run_result chained(session& s) {
   constexpr std::int64_t links_each_max = 100;
   const std::int64_t count = s.parameter("count");
   const std::int64_t links_each = std::min(count, links_each_max);
@@ -103,8 +146,9 @@ workload spawn_workload() {
               {"detached", "spawn, run, end; detached, never blocking, up to 1000 alive", true, detached},
               {"join", "spawn and join, one after the other", true, one_by_one},
               {"batch_join", "100 spawned, then the 100 joined", true, in_batches},
-              {"park", "spawn, park in a join, wake, end, 100 parked at once; plus one yield of the spawner", true,
-               parked},
+              {"park", "spawn, park at an event, wake, end; detached, 100 parked at once", true, parked},
+              {"chain", "spawn, park in a join, wake, end, 100 parked at once; plus one yield of the spawner", true,
+               chained},
           },
       .standard_workers = "1",
   };
