@@ -45,6 +45,15 @@ function(ramie_add_tests folder)
       DISCOVERY_MODE PRE_TEST
       DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS "${label}")
+    # What must not depend on who runs what, under every placement but the default. Some cases are about the default's
+    # own order of things, and leave themselves out.
+    if(label MATCHES "^(channel|sync|actor)$" AND RAMIE_TEST_PLACEMENTS)
+      foreach(placement stealing_no_affinity shared_queue round_robin dedicated)
+        add_test(NAME "placement.${placement}.${stem}" COMMAND ${program} --gtest_brief=1)
+        set_tests_properties("placement.${placement}.${stem}" PROPERTIES
+          ENVIRONMENT "RAMIE_PLACEMENT=${placement}" TIMEOUT ${ramie_test_timeout_s} LABELS placement)
+      endforeach()
+    endif()
   endforeach()
 endfunction()
 

@@ -20,4 +20,16 @@ RAMIE_ALWAYS_INLINE std::uint64_t cycles() noexcept {
 #endif
 }
 
+/// Cycles in a number of nanoseconds; at 2.5 GHz, where the counter does not tell its frequency.
+inline std::uint64_t cycles_in_ns(std::uint64_t ns) noexcept {
+#if defined(__x86_64__)
+  return ns * 5 / 2;
+#else
+  std::uint64_t frequency;
+  asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+  return frequency * ns / 1'000'000'000;
+#endif
+}
+inline std::uint64_t cycles_in_us(std::uint64_t us) noexcept { return cycles_in_ns(us * 1000); }
+
 }  // namespace ramie::detail

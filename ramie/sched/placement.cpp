@@ -57,7 +57,8 @@ void scheduler::set_up_placement() noexcept {
   const bool by_policy = options_.policy != nullptr;
   const placement p = options_.placement;
   steals_ = by_policy || (p != placement::round_robin && p != placement::dedicated);
-  adapts_ = !by_policy && regular_ > 1 && (p == placement::work_stealing || p == placement::stealing_no_affinity);
+  adapts_ = !by_policy && !options_.migrate_always && regular_ > 1 &&
+            (p == placement::work_stealing || p == placement::stealing_no_affinity);
   wakes_here_ = !by_policy && !options_.migrate_always && p != placement::shared_queue && p != placement::round_robin;
   spawns_here_ = !by_policy && (p == placement::work_stealing || p == placement::stealing_no_affinity);
 }
