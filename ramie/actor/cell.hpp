@@ -60,7 +60,6 @@ struct actor_cell : resident {
   wait_list<joiner> joiners;                // lock
   atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
   std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own
-  atomic<std::uint32_t> handled{0};         // of those, taken out; written by the running actor, or under the lock
   bool scheduled = true;                    // lock: not just waiting for mail, so who sends need not make it ready
   std::uint8_t status = 0;                  // lock: closed, waiting, bounded
   atomic<std::uint8_t> interrupts{0};       // written under the lock: see above

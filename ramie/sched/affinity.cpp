@@ -21,7 +21,7 @@ void home_learner::ran(std::uint64_t cycles, std::uint32_t messages, std::uint64
     return;
   }
   const bool stays = cost + static_cast<float>(hop) < follows_cost_;
-  wait_ = stays == stayed_ ? static_cast<std::uint8_t>(std::min<int>(wait_ + 1, wait_most)) : wait_least;
+  wait_ = static_cast<std::uint8_t>(stays == stayed_ ? std::min<int>(wait_ + 1, wait_most) : wait_least) & 0x7f;
   stayed_ = stays;
   enter(stays ? phase::stays : phase::follows);
 }

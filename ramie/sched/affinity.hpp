@@ -12,8 +12,8 @@
 // The cheaper way stays, and is looked at again after twice as many wake-ups (from 64 to 32,768 of them). So an actor
 // that talks little never pays for the question, and one that talks much pays less than a hundredth.
 //
-// Times are averaged as rates (the harmonic mean), so that an interruption in the middle of a message counts as one slow
-// message, not as a thousand.
+// Times are averaged as rates (the harmonic mean), so that an interruption in the middle of a message counts as one
+// slow message, not as a thousand.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class home_learner {
   float follows_cost_ = 0;  // cycles a message
   std::uint16_t count_ = 0;
   phase phase_ = phase::follows;
-  std::uint8_t wait_ = wait_least;
-  bool stayed_ = false;  // what the last comparison said
+  std::uint8_t wait_ : 7 = wait_least;
+  bool stayed_ : 1 = false;  // what the last comparison said
 };
 
 }  // namespace ramie::detail

@@ -51,6 +51,13 @@ bool is_new(const task& t) noexcept {
   return t.type->kind == task_kind::fiber && t.where.load(std::memory_order_relaxed) == nullptr;
 }
 
+/// Woken by another worker than its home. The caller is the one to make it ready.
+bool wants_home(resident& r) noexcept {
+  const bool goes = r.learner.goes_home();
+  if (r.learner.is_watching()) r.flags.fetch_or(task::timed_flag, std::memory_order_relaxed);
+  return goes;
+}
+
 }  // namespace
 
 void scheduler::set_up_placement() noexcept {
@@ -115,9 +122,9 @@ void scheduler::place(worker* here, ready_item item) noexcept {
       return send(*home);
     case placement::work_stealing:
       if (here == nullptr || options_.migrate_always) break;
-      if (item.is_resident() && (flags & task::homeless_flag) == 0 && home != nullptr && home != here &&
-          t.type->kind == task_kind::resident && goes_home(static_cast<resident&>(t)) && !home->spare &&
-          !home->idle.load(std::memory_order_relaxed))
+      if (item.is_resident() && home != nullptr && home != here && t.type->kind == task_kind::resident &&
+          (flags & task::homeless_flag) == 0 && wants_home(static_cast<resident&>(t)) && !home->spare &&
+          !home->idle.load(std::memory_order_relaxed) && together_.load(std::memory_order_relaxed) == nullptr)
         return send(*home);
       return keep();
     case placement::stealing_no_affinity:

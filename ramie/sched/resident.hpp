@@ -2,6 +2,7 @@
 // worker.hpp.) An idle one is in no queue and on no stack, so each worker keeps a list of those that were made on it.
 #pragma once
 
+#include <ramie/sched/affinity.hpp>
 #include <ramie/sched/spin_lock.hpp>
 #include <ramie/sched/task.hpp>
 
@@ -40,6 +41,9 @@ struct resident : task {
   resident* newer = nullptr;
   resident* older = nullptr;
   resident_list* listed_in = nullptr;
+  home_learner learner;  // for who makes it ready or runs it
+  atomic<std::uint32_t> handled{
+      0};  // messages, or whatever its work comes in; written by who runs it, or as that allows
 };
 
 class resident_list {

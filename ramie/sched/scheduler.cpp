@@ -44,17 +44,6 @@ constexpr std::uint32_t sample_every = 8;  // ready items left to their worker
 constexpr int search_rounds_most = 1000;
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
 
-/// Cycles in a number of microseconds; at 2.5 GHz, where the counter does not tell its frequency.
-std::uint64_t cycles_in_us(std::uint64_t us) noexcept {
-#if defined(__x86_64__)
-  return us * 2500;
-#else
-  std::uint64_t frequency;
-  asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
-  return frequency * us / 1'000'000;
-#endif
-}
-
 constexpr std::uint64_t long_wait_us = 20;  // a wake-up costs about that much, on both sides and with a margin
 constexpr std::uint64_t queued_us_most = 1000;
 constexpr std::uint64_t still_us = 20;      // of its ready items

@@ -21,7 +21,7 @@ namespace ramie::detail {
 
 class task_cache {
  public:
-  static constexpr std::array<std::size_t, 3> block_sizes{104, 232, 488};
+  static constexpr std::array<std::size_t, 3> block_sizes{104, 248, 488};
   static constexpr std::uint8_t no_list = 3;
   static constexpr std::size_t magazine_size = 256;  // picked so that a full one costs no more than a small working set
 

@@ -18,6 +18,7 @@
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/sched/backoff.hpp>
 #include <ramie/sched/cpu_count.hpp>
+#include <ramie/sched/cycles.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/stack/overflow.hpp>
@@ -38,6 +39,7 @@ namespace ramie::detail {
 namespace {
 
 constexpr std::uintptr_t action_mask = 7;
+constexpr std::uint64_t hop_ns = 100;  // what a message to another worker costs more than one to the own, about
 constexpr std::size_t fork_capacity = 16 * 1024;  // jobs; a deeper nest is promoted. 128 KiB of address space a worker
 
 void loop_entry(std::uintptr_t word, void* arrived_on) noexcept;
@@ -181,6 +183,18 @@ RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
   go(w, s);
 }
 
+/// Times the run, for affinity.hpp.
+RAMIE_NOINLINE void run_timed(worker* w, resident& r) noexcept {
+  const std::uint64_t session = w->session;
+  const std::uint32_t handled = r.handled.load(std::memory_order_relaxed);
+  const std::uint64_t begun = cycles();
+  r.type->run(r);
+  // A run that suspended says nothing about the state.
+  if (current_worker() != w || w->session != session) return;
+  r.learner.ran(cycles() - begun, r.handled.load(std::memory_order_relaxed) - handled, cycles_in_ns(hop_ns));
+  if (!r.learner.is_watching()) r.flags.fetch_and(~task::timed_flag, std::memory_order_relaxed);
+}
+
 void run_resident(worker* w, task* t, stack* here) noexcept {
   const task_type* type = t->type;
   t->where.store(here, std::memory_order_release);
@@ -188,7 +202,9 @@ void run_resident(worker* w, task* t, stack* here) noexcept {
   here->occupant.store(t, std::memory_order_release);
   if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     observe_begin(w, t);
-  type->run(*t);
+  if ((t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) [[unlikely]]
+    run_timed(w, static_cast<resident&>(*t));
+  else type->run(*t);
   here->occupant.store(nullptr, std::memory_order_release);
   w = current_worker();
   if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
