@@ -82,7 +82,7 @@ TEST(ramie_lab, says_what_is_wrong_with_the_command_line) {
       {"skynet --style tea", "ramie-lab: --style tea: skynet has"},
       {"skynet --workers 9999", "ramie-lab: --workers 9999: must be a whole number from 0 to 1024, or all\n"},
       {"skynet --runs many", "ramie-lab: --runs many: must be a whole number"},
-      {"skynet --placement shared_queue", "ramie-lab: --placement shared_queue: not available yet"},
+      {"skynet --placement anywhere", "ramie-lab: --placement anywhere: must be one of work_stealing"},
       {"skynet --tea", "--tea"},
       {"bench --only tea", "ramie-lab: --only tea: the bench has skynet"},
   };
