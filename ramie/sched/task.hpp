@@ -67,7 +67,7 @@ struct task {
   static constexpr std::uint32_t scope_flag = 64;      // a scope of it failed once
   static constexpr std::uint32_t pinned_flag = 128;    // runs on `home` only
   static constexpr std::uint32_t homeless_flag = 256;  // runs on the worker that wakes it
-  static constexpr std::uint32_t timed_flag = 512;   // a resident whose runs are timed (affinity.hpp)
+  static constexpr std::uint32_t timed_flag = 512;     // a resident whose runs are timed (affinity.hpp)
   static constexpr std::uint32_t limited = strand_flag | region_flag | scope_flag;  // ask limits_of, not only stop_flag
 
   const task_type* type = nullptr;
