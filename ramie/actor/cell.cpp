@@ -238,9 +238,9 @@ void actor_cell::rest(task& t) noexcept {
 
 // ---- the end -------------------------------------------------------------------------------------------------------
 
-void actor_cell::kill(exit_reason why) noexcept {
+bool actor_cell::kill(exit_reason why) noexcept {
   std::lock_guard guard{lock};
-  if ((status & (closed | waiting)) != 0) return;
+  if ((status & (closed | waiting)) != 0) return (status & resting) == 0;
   if ((interrupts.load(std::memory_order_relaxed) & kill_wanted) == 0) {
     kill_kind = why.kind();
     if (why.exception() != nullptr) {
@@ -258,6 +258,7 @@ void actor_cell::kill(exit_reason why) noexcept {
   if (!idle) request_stop(*this);
   else if (receiving) wake(receiving);
   else make_ready(*this);
+  return true;
 }
 
 bool actor_cell::command(std::uint8_t interrupt) noexcept {

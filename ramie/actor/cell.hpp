@@ -107,8 +107,9 @@ struct actor_cell : resident {
   /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
   bool post_lifecycle(message* m, bool before_others = false) noexcept;
 
-  /// Ends the actor after what it is doing; a handler that waits is cancelled. Any thread.
-  void kill(exit_reason why) noexcept;
+  /// Ends the actor after what it is doing; a handler that waits is cancelled. Any thread. False if it rests already:
+  /// then whoever wants its end must not wait for it, for it may just be about to go on, and will not end again.
+  bool kill(exit_reason why) noexcept;
   /// For supervisors: an actor that is `waiting` goes on as told. False if it is not, or was told so already.
   bool command(std::uint8_t interrupt) noexcept;
   /// Suspends until the actor has ended for good, or, if `incarnation`, until it is at least waiting. Throws

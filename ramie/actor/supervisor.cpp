@@ -145,8 +145,9 @@ class supervisor_actor : public actor<supervisor_actor> {
 
   /// S3 for one child.
   static void end(child_record& c) {
-    c.who.cell()->kill(exit_reason{exit_kind::shutdown});
-    c.who.cell()->join(nullptr, true, std::source_location::current());
+    // One that rests may have been told to go on, and do so between the two calls.
+    if (c.who.cell()->kill(exit_reason{exit_kind::shutdown}))
+      c.who.cell()->join(nullptr, true, std::source_location::current());
   }
   /// S4 for one child.
   static void go_on(child_record& c) {
