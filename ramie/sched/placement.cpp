@@ -47,7 +47,10 @@ namespace detail {
 
 namespace {
 
-bool is_new(const task& t) noexcept {
+/// A fiber that has not begun.
+bool is_new(ready_item item) noexcept {
+  if (!item.is_resident()) return false;
+  const task& t = *item.as_resident();
   return t.type->kind == task_kind::fiber && t.where.load(std::memory_order_relaxed) == nullptr;
 }
 
@@ -121,19 +124,18 @@ void scheduler::place(worker* here, ready_item item) noexcept {
       if (home == nullptr || home->spare) t.home.store(home = &next_in_turn(here), std::memory_order_relaxed);
       return send(*home);
     case placement::work_stealing:
-      if (here == nullptr || options_.migrate_always) break;
-      if (item.is_resident() && home != nullptr && home != here && t.type->kind == task_kind::resident &&
-          (flags & task::homeless_flag) == 0 && wants_home(static_cast<resident&>(t)) && !home->spare &&
-          !home->idle.load(std::memory_order_relaxed) && together_.load(std::memory_order_relaxed) == nullptr)
-        return send(*home);
-      return keep();
     case placement::stealing_no_affinity:
       if (here == nullptr || options_.migrate_always) break;
+      if (options_.placement == placement::work_stealing && item.is_resident() && home != nullptr && home != here &&
+          t.type->kind == task_kind::resident && (flags & task::homeless_flag) == 0 &&
+          wants_home(static_cast<resident&>(t)) && !home->spare && !home->idle.load(std::memory_order_relaxed) &&
+          together_.load(std::memory_order_relaxed) == nullptr)
+        return send(*home);
       return keep();
     case placement::shared_queue: break;
   }
   if (RAMIE_PLANT(injection_unannounced)) wake_for_injection();
-  if (item.is_resident() && is_new(t)) injected_.push_new(&t);
+  if (is_new(item)) injected_.push_new(&t);
   else injected_.push(item);
   if (!RAMIE_PLANT(injection_unannounced)) wake_for_injection();
 }
@@ -168,8 +170,7 @@ void scheduler::open_inbox(worker* w) noexcept {
 
 void scheduler::accept(worker* w, ready_item item) noexcept {
   // New tasks are worked off depth first, like a worker's own; but nobody may steal what is pinned.
-  if (item.is_resident() && is_new(*item.as_resident()) &&
-      (item.as_resident()->flags.load(std::memory_order_relaxed) & task::pinned_flag) == 0) {
+  if (is_new(item) && is_movable(item)) {
     try {
       w->spawned.push(item.as_resident());
       return;
@@ -185,12 +186,9 @@ std::size_t scheduler::take_from_inbox(worker& victim, ready_item* out, std::siz
   for (ready_item item = victim.sent.take_all(); item;) {
     const ready_item next = item.next();
     if (taken < most && is_movable(item)) out[taken++] = item;
-    else victim.sent.push(item);
+    else post(victim, item);  // its owner may have looked meanwhile, and have found nothing
     item = next;
   }
-  // What was put back came perhaps after its owner's last look.
-  light_fence();
-  if (!victim.sent.empty() && victim.idle.load(std::memory_order_relaxed)) idle.wake(victim);
   return taken;
 }
 

@@ -385,35 +385,28 @@ bool yield_out_of_line(fork_deque* d) noexcept {
   return true;
 }
 
-void make_ready(stack* s) noexcept {
+namespace {
+RAMIE_ALWAYS_INLINE void make_item_ready(ready_item item, worker* home) noexcept {
   worker* w = current_worker();
-  worker* home = static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed);
   if (w == home && w->wakes_here) [[likely]] {
     if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-      observe_wake(w, s);
+      observe_wake(w, item);
     w->wakes.add();
-    w->owner->published_ready(w, w->ready.push(s));
+    w->owner->published_ready(w, w->ready.push(item));
   } else if (w != nullptr && w->owner == home->owner) {
-    home->owner->place(w, s);
+    home->owner->place(w, item);
   } else {
-    home->owner->place_outside(s);
+    home->owner->place_outside(item);
   }
+}
+}  // namespace
+
+void make_ready(stack* s) noexcept {
+  make_item_ready(
+      s, static_cast<task*>(s->occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed));
 }
 
-void make_resident_ready(task& t) noexcept {
-  worker* w = current_worker();
-  worker* home = t.home.load(std::memory_order_relaxed);
-  if (w == home && w->wakes_here) [[likely]] {
-    if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-      observe_wake(w, &t);
-    w->wakes.add();
-    w->owner->published_ready(w, w->ready.push(&t));
-  } else if (w != nullptr && w->owner == home->owner) {
-    home->owner->place(w, &t);
-  } else {
-    home->owner->place_outside(&t);
-  }
-}
+void make_resident_ready(task& t) noexcept { make_item_ready(&t, t.home.load(std::memory_order_relaxed)); }
 
 worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
     : owner{&s}, stacks{c}, number{n}, random{(std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u} {
