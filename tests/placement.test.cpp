@@ -59,6 +59,13 @@ class passer : public actor<passer> {
   std::set<int> ran_on_;
 };
 
+/// Links the ring, and has that many messages go through it `rounds` times; `over` counts those that have ended.
+void send_round(const std::vector<actor_ref<passer>>& ring, std::size_t messages, latch& over) {
+  for (std::size_t i = 0; i < ring.size(); ++i) ring[i].tell(ring[(i + 1) % ring.size()]);
+  for (std::size_t i = 0; i < messages; ++i) ring[i].tell(go{rounds});
+  over.wait();
+}
+
 constexpr placement all_placements[] = {placement::work_stealing, placement::stealing_no_affinity,
                                         placement::shared_queue, placement::round_robin, placement::dedicated};
 
@@ -110,9 +117,7 @@ TEST_P(placements, run_fibers_channels_forks_and_actors) {
     latch over{4};
     std::vector<actor_ref<passer>> ring;
     for (int i = 0; i < 8; ++i) ring.push_back(spawn_actor<passer>(over));
-    for (std::size_t i = 0; i < ring.size(); ++i) ring[i].tell(ring[(i + 1) % ring.size()]);
-    for (std::size_t i = 0; i < 4; ++i) ring[i].tell(go{rounds});
-    over.wait();
+    send_round(ring, 4, over);
     for (auto& r : ring) r.stop();
     for (auto& r : ring) r.join();
   });
@@ -239,9 +244,7 @@ TEST(placement_dedicated, keeps_an_actor_on_one_worker_and_deals_them_out) {
     latch over{3};
     std::vector<actor_ref<passer>> ring;
     for (int i = 0; i < 6; ++i) ring.push_back(spawn_actor<passer>(over));
-    for (std::size_t i = 0; i < ring.size(); ++i) ring[i].tell(ring[(i + 1) % ring.size()]);
-    for (std::size_t i = 0; i < 3; ++i) ring[i].tell(go{rounds});
-    over.wait();
+    send_round(ring, 3, over);
     std::vector<int> actors_of(3);
     for (auto& r : ring) {
       const std::set<int> places = r.ask(where{});
@@ -365,9 +368,7 @@ TEST(placement_policy, serves_several_workers_and_actors) {
     latch over{4};
     std::vector<actor_ref<passer>> ring;
     for (int i = 0; i < 8; ++i) ring.push_back(spawn_actor<passer>(actor_options{.priority = i % 2}, over));
-    for (std::size_t i = 0; i < ring.size(); ++i) ring[i].tell(ring[(i + 1) % ring.size()]);
-    for (std::size_t i = 0; i < 4; ++i) ring[i].tell(go{rounds});
-    over.wait();
+    send_round(ring, 4, over);
     EXPECT_EQ(fib(12), 144);
   });
 }

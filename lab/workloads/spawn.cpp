@@ -38,13 +38,15 @@ class detached_batch {
   std::array<std::atomic<unsigned char>, size_max> has_run_;
 };
 
-run_result detached(session& s) {
+/// `count` fibers, one full batch after the other.
+template <class Batch>
+run_result by_batches(session& s) {
   const std::int64_t count = s.parameter("count");
   std::int64_t done = 0;
   const double seconds = s.time([&] {
-    detached_batch batch;
+    Batch batch;
     while (done < count) {
-      const std::int64_t size = std::min<std::int64_t>(count - done, detached_batch::size_max);
+      const std::int64_t size = std::min<std::int64_t>(count - done, Batch::size_max);
       batch.run(static_cast<std::size_t>(size));
       done += size;
     }
@@ -107,20 +109,6 @@ class parked_batch {
   std::array<std::atomic<unsigned char>, size_max> stage_;
 };
 
-run_result parked(session& s) {
-  const std::int64_t count = s.parameter("count");
-  std::int64_t done = 0;
-  const double seconds = s.time([&] {
-    parked_batch batch;
-    while (done < count) {
-      const std::int64_t size = std::min<std::int64_t>(count - done, parked_batch::size_max);
-      batch.run(static_cast<std::size_t>(size));
-      done += size;
-    }
-  });
-  return {.seconds = seconds, .units = count, .ok = done == count};
-}
-
 run_result chained(session& s) {
   constexpr std::int64_t links_each_max = 100;
   const std::int64_t count = s.parameter("count");
@@ -143,10 +131,12 @@ workload spawn_workload() {
       .styles =
           {
               {"plain", "a noinline function call in place of each fiber, the yardstick", false, by_plain},
-              {"detached", "spawn, run, end; detached, never blocking, up to 1000 alive", true, detached},
+              {"detached", "spawn, run, end; detached, never blocking, up to 1000 alive", true,
+               by_batches<detached_batch>},
               {"join", "spawn and join, one after the other", true, one_by_one},
               {"batch_join", "100 spawned, then the 100 joined", true, in_batches},
-              {"park", "spawn, park at an event, wake, end; detached, 100 parked at once", true, parked},
+              {"park", "spawn, park at an event, wake, end; detached, 100 parked at once", true,
+               by_batches<parked_batch>},
               {"chain", "spawn, park in a join, wake, end, 100 parked at once; plus one yield of the spawner", true,
                chained},
           },

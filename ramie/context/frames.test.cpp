@@ -2,9 +2,9 @@
 
 #include <ramie/base/config.hpp>
 #include <ramie/context/symbols.hpp>
+#include <ramie/context/testing.hpp>
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -22,12 +22,7 @@ struct trace {
 trace taken;
 
 stack_range own_stack() {
-  pthread_attr_t attributes;
-  void* low = nullptr;
-  std::size_t size = 0;
-  ::pthread_getattr_np(::pthread_self(), &attributes);
-  ::pthread_attr_getstack(&attributes, &low, &size);
-  ::pthread_attr_destroy(&attributes);
+  const auto [low, size] = testing::thread_stack();
   return {static_cast<char*>(low), static_cast<char*>(low) + size};
 }
 
