@@ -109,8 +109,8 @@ class side_stack {
     self->first_sent_.worker = worker;
     self->body_(*self);
     self->ended_ = true;
-    sanitizer_switch around;
-    around.before(self->home_stack_.first, self->home_stack_.second, self->home_fiber_, true);
+    // Nothing of this frame may be touched once the sanitizer was told: it takes frames it keeps elsewhere away then.
+    self->leaving_.before(self->home_stack_.first, self->home_stack_.second, self->home_fiber_, true);
     static_cast<void>(switch_context(self->saved_, self->home_, {}));
     __builtin_unreachable();
   }
@@ -123,6 +123,7 @@ class side_stack {
   void* home_fiber_ = nullptr;
   std::pair<void*, std::size_t> home_stack_{};
   transfer first_sent_{};
+  sanitizer_switch leaving_;
   bool started_ = false;
   bool ended_ = false;
 };

@@ -4,11 +4,11 @@
 #include <ramie/base/testing.hpp>
 #include <ramie/context/context.hpp>
 #include <ramie/context/sanitizer.hpp>
+#include <ramie/context/testing.hpp>
 #include <ramie/stack/guard.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/stack/system.hpp>
 
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace ramie::detail::testing {
@@ -115,6 +116,7 @@ class excursion {
     sanitizer_start(stack_.top);
     const context start = fresh_context(top, arrive);
     home_fiber_ = sanitizer_thread_fiber();
+    home_stack_ = thread_stack();
     sanitizer_switch around;
     void* fiber = nullptr;
 #if RAMIE_TSAN
@@ -127,16 +129,9 @@ class excursion {
   }
 
   [[noreturn]] void abandon() noexcept {
-    pthread_attr_t attributes;
-    void* low = nullptr;
-    std::size_t size = 0;
-    ::pthread_getattr_np(::pthread_self(), &attributes);
-    ::pthread_attr_getstack(&attributes, &low, &size);
-    ::pthread_attr_destroy(&attributes);
-    sanitizer_switch around;
-    around.before(low, size, home_fiber_, true);
-    context never;
-    static_cast<void>(switch_context(never, home_, {}));
+    // Nothing of this frame may be touched once the sanitizer was told: it takes frames it keeps elsewhere away then.
+    leaving_.before(home_stack_.first, home_stack_.second, home_fiber_, true);
+    static_cast<void>(switch_context(never_, home_, {}));
     __builtin_unreachable();
   }
 
@@ -153,6 +148,9 @@ class excursion {
   void (*function_)(void*) = nullptr;
   void* argument_ = nullptr;
   void* home_fiber_ = nullptr;
+  std::pair<void*, std::size_t> home_stack_{};
+  context never_;
+  sanitizer_switch leaving_;
 };
 
 }  // namespace ramie::detail::testing
