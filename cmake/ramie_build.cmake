@@ -9,7 +9,7 @@ if(ramie_top_level)
 
   find_program(RAMIE_CCACHE ccache)
   mark_as_advanced(RAMIE_CCACHE)
-  if(RAMIE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  if(RAMIE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT RAMIE_STACK_USAGE)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${RAMIE_CCACHE}")
   endif()
 endif()
@@ -24,6 +24,13 @@ if(RAMIE_SANITIZE)
 endif()
 if(RAMIE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(RAMIE_STACK_USAGE)
+  # Beside each object file one that tells of its functions' frames and calls, for tools/stack. A compiler cache would not
+  # know that it belongs to the result.
+  add_compile_options(-fcallgraph-info=su)
+  unset(CMAKE_CXX_COMPILER_LAUNCHER)
+  unset(CMAKE_CXX_COMPILER_LAUNCHER CACHE)
 endif()
 if(RAMIE_COVERAGE)
   # Counted from several threads.

@@ -196,6 +196,16 @@ function(ramie_add_project_tests)
     endforeach()
   endif()
 
+  # The library says what a program's fibers used; the tool computes it.
+  if(Python3_Interpreter_FOUND)
+    add_test(NAME tools.stack COMMAND "${Python3_EXECUTABLE}" -m unittest --quiet stack.stack_test WORKING_DIRECTORY
+                                      "${PROJECT_SOURCE_DIR}/tools")
+    set_tests_properties(
+      tools.stack
+      PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+                 "PYTHONDONTWRITEBYTECODE=1;RAMIE_LIBRARY=$<TARGET_FILE:ramie>;RAMIE_COMPILER=${CMAKE_CXX_COMPILER}")
+  endif()
+
   # lab/<folder>/<name>_test.py is the test lab.<folder>.<name>.
   if(Python3_Interpreter_FOUND)
     file(GLOB python_tests CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lab" "${PROJECT_SOURCE_DIR}/lab/*/*_test.py")

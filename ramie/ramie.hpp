@@ -23,6 +23,7 @@
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/sched/dump.hpp>
 #include <ramie/sched/policy.hpp>
+#include <ramie/sched/stack_use.hpp>
 #include <ramie/sync/async.hpp>
 #include <ramie/sync/barrier.hpp>
 #include <ramie/sync/condition_variable.hpp>

@@ -9,6 +9,8 @@
 #include <ramie/sched/dump_internal.hpp>
 #include <ramie/sched/live_schedulers.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/stack_use_table.hpp>
+#include <ramie/stack/paint.hpp>
 #include <ramie/stack/pool.hpp>
 
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace ramie::detail {
 
@@ -84,6 +87,7 @@ class dumping {
   void frames(const std::uintptr_t* pcs, std::size_t count) noexcept;
   void idle_actors(scheduler& s) noexcept;
   void places() noexcept;
+  void stack_uses() noexcept;
   void count_place(const fiber_facts& f) noexcept;
   void title(const task_facts& t) noexcept;
   void mentioned(const void* task_address) noexcept;
@@ -112,6 +116,7 @@ void dumping::everything(const frame_registers& own) noexcept {
       if (scheduler* s = visit.at(i); s != nullptr) idle_actors(*s);
   }
   places();
+  stack_uses();
   if (out_.cut()) out_ << "\n";
   out_ << "ramie: end\n";
 }
@@ -218,6 +223,9 @@ void dumping::fiber(stack& s) noexcept {
   if (runner != nullptr) out_ << " on " << runner->label.data();
   out_ << "\n";
   relations_of(f);
+  if (f.who.measures_stack)
+    out_ << "    has used " << std::uint64_t{painted_depth(s)} << " of " << std::uint64_t{usable_size(s)}
+         << " bytes of its stack\n";
   if (runner != nullptr && runner->sampled != samples_most) {
     const sample& seen = all.samples[runner->sampled];
     if (seen.on == &s && seen.occupant == f.who.id) frames(seen.pcs.data(), seen.frames);
@@ -360,6 +368,37 @@ void dumping::places() noexcept {
     out_ << "\n";
   }
   if (elsewhere != 0) out_ << "  " << elsewhere << " elsewhere\n";
+}
+
+void dumping::stack_uses() noexcept {
+  bool first = true;
+  struct both {
+    dumping& self;
+    bool& first;
+  } context{*this, first};
+  for_each_stack_use(
+      [](void* it, const stack_use_row& row) {
+        auto& [self, is_first] = *static_cast<both*>(it);
+        text_writer& out = self.out_;
+        if (std::exchange(is_first, false)) out << "\nbytes of stack used at most, by those that have ended\n";
+        out << "  " << std::uint64_t{row.most.load(std::memory_order_relaxed)} << " of "
+            << std::uint64_t{row.usable.load(std::memory_order_relaxed)} << ": ";
+        if (row.name[0] != '\0') {
+          out.quoted(row.name.data());
+        } else if (row.type == nullptr) {
+          out << "others";
+        } else if (row.type->kind == task_kind::resident) {
+          resident_facts facts;
+          const auto* known = static_cast<const resident_type*>(row.type);
+          if (known->describe != nullptr) known->describe(nullptr, known, facts);
+          out << facts.kind << " " << facts.type;
+        } else {
+          const code_place place = self.symbols_->find(reinterpret_cast<std::uintptr_t>(row.type->run));
+          out << (place.function == nullptr ? "no name" : place.function);
+        }
+        out << ", measured " << row.measured.load(std::memory_order_relaxed) << " times\n";
+      },
+      &context);
 }
 
 }  // namespace

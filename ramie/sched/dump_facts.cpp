@@ -32,6 +32,7 @@ void look_at_name(const void* extras, task_facts& found) noexcept {
   if (!copy_from(extras, bytes.data(), bytes.size())) return;
   const auto& copy = *reinterpret_cast<const task_extras*>(bytes.data());
   found.spawned_by = copy.spawned_by;
+  found.measures_stack = copy.measures_stack;
   const std::size_t size = std::min(copy.name.size(), found.name.size() - 1);
   if (!copy_from(copy.name.c_str(), found.name.data(), size)) found.name[0] = '\0';
 }

@@ -28,6 +28,7 @@ struct task_facts {
   task_kind kind = task_kind::fiber;
   bool strand = false;
   bool stopping = false;             // asked to stop
+  bool measures_stack = false;       // its stack was painted
   bool on_stack = false;             // runs, or waits in the middle of something
   const worker* home = nullptr;      // not to be followed, but by comparison
   const stack* joined_by = nullptr;  // a descriptor: always readable

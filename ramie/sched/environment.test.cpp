@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 class environment : public ::testing::Test {
  protected:
-  static constexpr const char* variables[] = {"RAMIE_WORKERS", "RAMIE_PLACEMENT", "RAMIE_STACK_SIZE"};
+  static constexpr const char* variables[] = {"RAMIE_WORKERS", "RAMIE_PLACEMENT", "RAMIE_STACK_SIZE",
+                                              "RAMIE_PIN_THREADS", "RAMIE_PAINT_STACKS"};
   // The tests decide what the environment says, not whoever runs them.
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
@@ -79,6 +80,27 @@ TEST_F(environment, workers_out_of_range) {
                            "99999999999999999999", "-99999999999999999999"}) {
     set("RAMIE_WORKERS", text);
     expect_refusal({}, {"RAMIE_WORKERS", text, "from 1 to 1024"});
+  }
+}
+
+TEST_F(environment, switches) {
+  EXPECT_FALSE(resolve({}).pin_threads);
+  EXPECT_FALSE(resolve({}).paint_stacks);
+  const std::pair<const char*, bool runtime_options::*> switches[] = {
+      {"RAMIE_PIN_THREADS", &runtime_options::pin_threads}, {"RAMIE_PAINT_STACKS", &runtime_options::paint_stacks}};
+  for (const auto& [name, which] : switches) {
+    clear();
+    set(name, "1");
+    EXPECT_TRUE(resolve({}).*which);
+    set(name, "0");
+    EXPECT_FALSE(resolve({}).*which);
+    runtime_options o;
+    o.*which = true;
+    EXPECT_TRUE(resolve(o).*which);
+    for (const char* text : {"yes", "2", " 1"}) {
+      set(name, text);
+      expect_refusal({}, {name, text, "0 or 1"});
+    }
   }
 }
 

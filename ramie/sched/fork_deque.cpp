@@ -14,6 +14,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/stack_use_table.hpp>
 #include <ramie/sched/worker.hpp>
 
 #include <mutex>
@@ -174,10 +175,14 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   strand.where.store(here, std::memory_order_relaxed);
   strand.home.store(w, std::memory_order_relaxed);
   here->occupant.store(&strand, std::memory_order_release);
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr && w->owner->options().paint_stacks) [[unlikely]]
+    begin_stack_use(strand, *here);
   reinterpret_cast<fork_frame::function>(run)(*f);
   here->occupant.store(nullptr, std::memory_order_release);
-  if (task_extras* extras = strand.extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]]
+  if (task_extras* extras = strand.extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]] {
+    end_stack_use(strand, *here);
     delete extras;
+  }
   // Once `done` is there the frame may vanish. The parent may have put its reference in place of `run`.
   const std::uint64_t waiting = f->shared_state().exchange(fork_frame::done, std::memory_order_acq_rel);
   if (waiting != run) wake(waiter_ref::from_bits(waiting));

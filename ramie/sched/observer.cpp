@@ -1,5 +1,7 @@
 #include <ramie/sched/observer.hpp>
 
+#include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/stack_use_table.hpp>
 #include <ramie/sched/worker.hpp>
 
 #include <cstring>
@@ -90,6 +92,7 @@ void observe_go(worker* w, stack* from, stack* to, bool parks) noexcept {
 void observe_begin(worker* w, task* t) noexcept {
   observer* o = w->watched_tasks.load(std::memory_order_acquire);
   if (o == nullptr) return;
+  if (w->owner->options().paint_stacks) begin_stack_use(*t, *w->running);
   const std::uint64_t now = cycles();
   note_wait(*o, t, now);
   o->went_at = now;

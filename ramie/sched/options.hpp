@@ -64,6 +64,10 @@ struct runtime_options {
   /// or another thread of the process that could wake somebody keep it from being reported (deadlock.cpp says when
   /// exactly). Set to false if a signal handler wakes fibers.
   bool report_deadlocks = true;
+  /// For debugging: how much of its stack each fiber uses is measured (stack_use.hpp) and told by dumps. Costs
+  /// microseconds for each fiber and each turn of an actor. false: RAMIE_PAINT_STACKS (0 or 1), else false; with that
+  /// variable it is also written to standard error when the process exits.
+  bool paint_stacks = false;
   /// For tests: every resume happens on another worker than the one before, where there is another.
   bool migrate_always = false;
 };

@@ -460,6 +460,10 @@ worker* scheduler::add_worker(bool spare) {
   fresh->spawns_here.store(spawns_here_ && !stopping(), std::memory_order_relaxed);
   fresh->on_duty.store(true,
                        std::memory_order_relaxed);  // from now on: the monitor must not take it for one that retired
+  if (options_.paint_stacks) {
+    fresh->measuring = std::make_unique<observer>();
+    fresh->watched_tasks.store(fresh->measuring.get(), std::memory_order_relaxed);
+  }
   fresh->first = acquire_stack(stack_class_);
   fresh->draining.store(stopping(), std::memory_order_relaxed);
   worker* w = fresh.release();

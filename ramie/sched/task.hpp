@@ -50,6 +50,7 @@ struct task_extras {
   const void* spawned_by = nullptr;  // the task that gave the name; may be gone
   int priority = 0;                  // for policies of the user's own
   int pinned_to = -1;                // pinned_flag: number of the worker
+  bool measures_stack = false;       // its stack was painted, see stack_use_table.hpp
   std::optional<std::stop_source> stop;
   region_chain regions;
   local_table locals;

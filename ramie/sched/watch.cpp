@@ -48,7 +48,7 @@ void scheduler::stop_observing() noexcept {
   const std::size_t n = worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     at(i).watched.store(nullptr, std::memory_order_release);
-    at(i).watched_tasks.store(nullptr, std::memory_order_release);
+    at(i).watched_tasks.store(at(i).measuring.get(), std::memory_order_release);
   }
 }
 

@@ -20,6 +20,7 @@
 #include <ramie/sched/cpu_count.hpp>
 #include <ramie/sched/cycles.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/sched/stack_use_table.hpp>
 #include <ramie/sched/timer_queue.hpp>
 #include <ramie/stack/overflow.hpp>
 
@@ -158,8 +159,10 @@ void run_task(worker* w, task* t, stack* here) noexcept {
     t->type->skip(*t, std::make_exception_ptr(cancelled{}));
   else t->type->run(*t);
   // Still a fiber: the destructors of what it kept for itself may suspend.
-  if (task_extras* extras = t->extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]]
+  if (task_extras* extras = t->extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]] {
     extras->locals.destroy_all();
+    if (extras->measures_stack) end_stack_use(*t, *here);
+  }
   complete(t, here);
   w = current_worker();
   w->finished.add();
@@ -207,8 +210,10 @@ void run_resident(worker* w, task* t, stack* here) noexcept {
   else type->run(*t);
   here->occupant.store(nullptr, std::memory_order_release);
   w = current_worker();
-  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     observe_end(w);
+    end_stack_use(*t, *here);
+  }
   type->rest(*t);
 }
 

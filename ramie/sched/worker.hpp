@@ -79,7 +79,8 @@ struct alignas(128) worker : fork_deque {
   /// The steady clock as of the last millisecond in which anybody worked, for waits to note when they began: the
   /// monitor sets it at its rounds, the worker when it wakes up.
   std::atomic<std::int64_t> clock_ns{0};
-  std::unique_ptr<observer> eyes;  // made at the first watch
+  std::unique_ptr<observer> eyes;       // made at the first watch
+  std::unique_ptr<observer> measuring;  // paint_stacks: `watched_tasks` while there is no other
   std::unique_ptr<fork_slot[]> fork_slots;
   std::array<ready_item, ready_queue::steal_most>
       loot{};  // what was stolen at once; here to keep the loop's stack small
