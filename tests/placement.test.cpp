@@ -234,7 +234,7 @@ TEST_P(placements, refuse_workers_that_there_are_not) {
       complains("actor_options::worker", [&] { spawn_actor<teller>(actor_options{.worker = wrong}); });
     }
   });
-  EXPECT_THROW(rt.spawn(fiber_options{.worker = workers}, [] {}), invalid_argument);
+  EXPECT_THROW(static_cast<void>(rt.spawn(fiber_options{.worker = workers}, [] {})), invalid_argument);
   EXPECT_EQ(rt.spawn(fiber_options{.worker = workers - 1}, [] { return this_worker(); }).join(), workers - 1);
 }
 
