@@ -36,7 +36,7 @@ void talk(int messages) {
 }
 
 TEST(statistics, are_those_of_the_workers_together) {
-  runtime rt{{.workers = 2, .name = "counted"}};
+  runtime rt{{.workers = 2, .name = "counted", .spare_workers = 0}};
   rt.run([] { talk(100); });
   const runtime_statistics s = rt.statistics();
   EXPECT_EQ(s.name, "counted");

@@ -91,6 +91,7 @@ runtime_statistics runtime::statistics() const {
     const detail::worker& w = s.at(i);
     if (!w.on_duty.load(std::memory_order_acquire)) continue;
     worker_statistics& one = all.workers.emplace_back();
+    one.number = static_cast<int>(i);
     one.counted = {.dispatches = w.dispatches.value(),
                    .spawned = w.started.value(),
                    .ended = w.finished.value(),

@@ -37,6 +37,7 @@ struct time_histogram {
 };
 
 struct worker_statistics {
+  int number = 0;            // stays the same as long as the runtime lives; spares come after the others
   runtime_counters counted;  // this worker's; `threads` is 1
   std::size_t ready = 0;     // fibers and actors in its queue that may go on
   std::size_t fresh = 0;     // spawned there and not begun
