@@ -34,7 +34,7 @@ function(ramie_add_tests folder)
     string(REPLACE "/" "." prefix "${stem}.")
     string(REGEX REPLACE "/.*" "" label "${stem}")
 
-    add_executable(${program} "${source}")
+    add_executable(${program} "${PROJECT_SOURCE_DIR}/${source}")
     target_link_libraries(${program} PRIVATE ramie::ramie GTest::gtest_main ${ARGN})
     ramie_own_code(${program})
     # Listing the cases before the run, not while building, lets a cross build list them under its emulator.
@@ -123,32 +123,37 @@ function(ramie_add_interleaving_tests)
   endforeach()
 endfunction()
 
-# Every examples/*.cpp becomes example_<name> and the test example.<name>, which must exit with 0 and, where there is an
-# <name>.expected beside it, print just that.
+# Every examples/*.cpp becomes an example.
 function(ramie_add_examples)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
-  file(GLOB expectations CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.expected")
   foreach(source IN LISTS sources)
     get_filename_component(name "${source}" NAME_WE)
-    set(program "example_${name}")
-    add_executable(${program} "${source}")
-    target_link_libraries(${program} PRIVATE ramie::ramie)
-    ramie_own_code(${program})
-    if(RAMIE_BUILD_TESTS)
-      set(expected "${PROJECT_SOURCE_DIR}/examples/${name}.expected")
-      if(expected IN_LIST expectations)
-        list(JOIN CMAKE_CROSSCOMPILING_EMULATOR "|" emulator)
-        add_test(
-          NAME example.${name}
-          COMMAND
-            ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:${program}>" "-DEXPECTED=${expected}" "-DEMULATOR=${emulator}" -P
-            "${PROJECT_SOURCE_DIR}/cmake/run_example.cmake")
-      else()
-        add_test(NAME example.${name} COMMAND ${program})
-      endif()
-      set_tests_properties(example.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example)
-    endif()
+    ramie_add_example(${name} "${source}")
   endforeach()
+endfunction()
+
+# The program example_<name> and the test example.<name>, which must exit with 0 and, where there is an <name>.expected
+# beside the source, print just that. Further arguments are libraries to link.
+function(ramie_add_example name source)
+  set(program "example_${name}")
+  add_executable(${program} "${source}")
+  target_link_libraries(${program} PRIVATE ramie::ramie ${ARGN})
+  ramie_own_code(${program})
+  if(NOT RAMIE_BUILD_TESTS)
+    return()
+  endif()
+  string(REGEX REPLACE "\\.cpp$" ".expected" expected "${source}")
+  file(GLOB expected CONFIGURE_DEPENDS "${expected}")
+  if(expected)
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR "|" emulator)
+    add_test(
+      NAME example.${name}
+      COMMAND ${CMAKE_COMMAND} "-DPROGRAM=$<TARGET_FILE:${program}>" "-DEXPECTED=${expected}" "-DEMULATOR=${emulator}" -P
+              "${PROJECT_SOURCE_DIR}/cmake/run_example.cmake")
+  else()
+    add_test(NAME example.${name} COMMAND ${program})
+  endif()
+  set_tests_properties(example.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example)
 endfunction()
 
 # Tests of the project rather than of the code. They do not depend on how the library was compiled, so the release builds

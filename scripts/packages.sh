@@ -2,6 +2,8 @@
 
 # A package, and the program that makes it needless where it came from somewhere else.
 build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
+# What optional components need. Where they cannot be had, these components and their tests are left out.
+component_packages=(prometheus-cpp-dev)
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
 plot_packages=(python3-matplotlib)
 browser_packages=(chromium=chromium fonts-dejavu-core)
@@ -70,6 +72,12 @@ need() {
     note "as root:  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
     return 1
   fi
+}
+
+# The same for what is merely left out without them: a distribution that has no such packages, or no right to install them,
+# is no failure.
+need_for_components() {
+  (need "${component_packages[@]}") || note "ramie::prometheus and its tests are left out"
 }
 
 need_build() {

@@ -26,6 +26,18 @@ build_consumer() { # arguments for cmake
   expect 42 "$work/build/consumer"
 }
 
+refuse_component() { # prefix, component that is not there
+  if "$cmake" -S "$here" -B "$work/refused" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$1" \
+    -DRAMIE_COMPONENTS="$2" >"$work/refused.log" 2>&1; then
+    echo "find_package found a component that is not there: $2"
+    exit 1
+  fi
+  grep -q "$2" "$work/refused.log" || {
+    cat "$work/refused.log"
+    exit 1
+  }
+}
+
 # The program that README.md begins with.
 readme_program() {
   # shellcheck disable=SC2016
@@ -64,6 +76,13 @@ case $way in
     build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DREADME_PROGRAM="$work/readme.cpp"
     expect 832040 "$work/build/readme"
     by_pkg_config "$work/prefix" "$work/by_pkg_config" -fno-rtti
+    if [[ -n $(find "$work/prefix" -name ramie_prometheusTargets.cmake) ]]; then
+      rm -rf "$work/build"
+      build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS=prometheus \
+        -DMETRICS_PROGRAM="$here/../../components/prometheus/metrics.cpp"
+      expect "$(<"$here/../../components/prometheus/metrics.expected")" "$work/build/metrics"
+    fi
+    refuse_component "$work/prefix" of_no_such_name
     [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
     # A user with another compiler than the library's.
     for other in clang++ clang++-{20,19,18,17,16} g++; do
@@ -106,6 +125,8 @@ case $way in
     export LD_LIBRARY_PATH
     build_consumer -DCMAKE_PREFIX_PATH="$work/root/usr"
     by_pkg_config "$work/root" "$work/by_pkg_config"
+    # Components that need other libraries are not in them.
+    refuse_component "$work/root/usr" prometheus
     [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
     ;;
   *)

@@ -37,6 +37,12 @@ class HouseCheck(unittest.TestCase):
         self.expect({"ramie/base/a.hpp": "#pragma once\n" + "//\n" * 250, "lab/a.cpp": "//\n" * 601},
                     "lab/a.cpp:601", "ramie/base/a.hpp:251")
 
+    def test_headers_of_components(self):
+        wrong = "#pragma once\nint x = nothing;\n"
+        self.expect({"components/prometheus/a.hpp": wrong, "prometheus/collectable.h": "#error\n"}, compile_headers=True)
+        self.expect({"components/prometheus/a.hpp": wrong, "prometheus/collectable.h": ""}, "components/prometheus/a.hpp:1",
+                    compile_headers=True)
+
     def test_pragma_once(self):
         self.expect({"lab/a.hpp": "int x;\n"}, "lab/a.hpp:1")
 
