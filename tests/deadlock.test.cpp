@@ -1,6 +1,7 @@
 // Programs that wait for themselves are told so; programs that only look like it are left alone.
 #include <ramie/base/testing.hpp>
 #include <ramie/ramie.hpp>
+#include <ramie/sched/futex.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 
@@ -110,6 +112,36 @@ TEST_P(deadlocks, are_none_while_another_thread_could_help) {
         }};
         run(options(), [&] { a.recv(); });
         helper.join();
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+thread_local bool slow_to_run = false;
+
+/// As on a machine that has a lot else to do: the thread is woken, and gets no processor for a while.
+const detail::futex_calls slow_futexes{[](const void* word, std::uint32_t expected, const timespec* timeout) noexcept {
+                                         const long result = detail::kernel_futex_calls.wait(word, expected, timeout);
+                                         if (slow_to_run) std::this_thread::sleep_for(300ms);
+                                         return result;
+                                       },
+                                       detail::kernel_futex_calls.wake};
+
+TEST_P(deadlocks, are_none_while_a_thread_is_woken_and_does_not_run_yet) {
+  EXPECT_EXIT(
+      {
+        detail::replace_futex_calls(&slow_futexes);
+        slow_to_run = true;
+        channel<int> there;
+        channel<int> back;
+        runtime rt{options()};
+        auto echo = rt.spawn([&] {
+          while (auto v = there.recv()) back.send(*v);
+        });
+        there.send(1);
+        back.recv();
+        there.close();
+        echo.join();
         std::exit(0);
       },
       ::testing::ExitedWithCode(0), "");

@@ -4,10 +4,38 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
 namespace ramie::detail {
+
+namespace {
+
+[[maybe_unused]] constexpr std::int64_t refused_sleep_ns = 1'000'000;
+
+long wait(const void* word, std::uint32_t expected, const timespec* timeout) noexcept {
+  return ::syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, nullptr, 0);
+}
+
+long wake(const void* word, int how_many) noexcept {
+  return ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+constinit const futex_calls kernel_futex_calls{wait, wake};
+
+namespace {
+constinit std::atomic<const futex_calls*> in_use{&kernel_futex_calls};
+}  // namespace
+
+void replace_futex_calls(const futex_calls* replacement) noexcept {
+  // The release is for what a replacement refers to; with the acquires below.
+  in_use.store(replacement != nullptr ? replacement : &kernel_futex_calls, std::memory_order_release);
+}
 
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
 #if RAMIE_INTERLEAVE
@@ -18,8 +46,10 @@ void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected, std::
     timeout.tv_sec = timeout_ns / 1'000'000'000;
     timeout.tv_nsec = timeout_ns % 1'000'000'000;
   }
-  static_cast<void>(
-      ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns >= 0 ? &timeout : nullptr, nullptr, 0));
+  const futex_calls& calls = *in_use.load(std::memory_order_acquire);
+  if (calls.wait(&word, expected, timeout_ns >= 0 ? &timeout : nullptr) == 0) return;
+  if (errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT) return;  // what is to be expected
+  os_sleep(timeout_ns >= 0 ? std::min(timeout_ns, refused_sleep_ns) : refused_sleep_ns);
 #endif
 }
 
@@ -27,7 +57,7 @@ void futex_wake(const atomic<std::uint32_t>& word, int how_many) noexcept {
 #if RAMIE_INTERLEAVE
   interleave::wake(&word, how_many);
 #else
-  static_cast<void>(::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0));
+  static_cast<void>(in_use.load(std::memory_order_acquire)->wake(&word, how_many));
 #endif
 }
 

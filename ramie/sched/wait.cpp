@@ -66,44 +66,64 @@ auto is_wait(const waiter_ref& waiter) noexcept {
   return [epoch = waiter.epoch()](std::uint32_t word) { return (word >> epoch_shift & reference_epochs) == epoch; };
 }
 
-atomic<std::size_t> threads_in_wait{0};
+struct thread_stack : stack {
+  /// It suspends without a deadline. What it waits for is in the word, and over as soon as that says so, which may be
+  /// long before the thread runs again.
+  atomic<bool> for_good{false};
+  thread_stack* made_before = nullptr;
+};
 
 /// Descriptors of plain threads: like those of stacks they are never freed, only reused. A wait must not fail for want
 /// of memory: a lock may be held around it.
 class thread_descriptors {
  public:
-  stack* take() noexcept {
+  thread_stack* take() noexcept {
     for (;;) {
       {
         std::lock_guard guard{lock_};
-        if (stack* s = free_; s != nullptr) {
+        if (auto* s = static_cast<thread_stack*>(free_); s != nullptr) {
           free_ = s->next;
           return s;
         }
-        if (auto* s = new (std::nothrow) stack{}; s != nullptr) return s;
-        if (spares_used_ < spares_.size()) return &spares_[spares_used_++];
+        auto* s = new (std::nothrow) thread_stack{};
+        if (s == nullptr && spares_used_ < spares_.size()) s = &spares_[spares_used_++];
+        if (s != nullptr) {
+          s->made_before = made_.load(std::memory_order_relaxed);
+          made_.store(s, std::memory_order_release);  // with the acquire in waiting
+          return s;
+        }
       }
       os_sleep(1'000'000);  // until memory comes back, or a thread ends
     }
   }
-  void give(stack* s) noexcept {
+  void give(thread_stack* s) noexcept {
     std::lock_guard guard{lock_};
     s->next = free_;
     free_ = s;
+  }
+  [[nodiscard]] std::size_t waiting() const noexcept {
+    std::size_t n = 0;
+    for (const thread_stack* s = made_.load(std::memory_order_acquire); s != nullptr; s = s->made_before) {
+      // The word first: who armed it has taken back what he said of the wait before.
+      const std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
+      if ((word & state_mask) == armed && s->for_good.load(std::memory_order_acquire)) ++n;
+    }
+    return n;
   }
 
  private:
   os_mutex lock_;
   stack* free_ = nullptr;
-  std::array<stack, 32> spares_{};  // a guess
+  atomic<thread_stack*> made_{nullptr};
+  std::array<thread_stack, 32> spares_{};  // a guess
   std::size_t spares_used_ = 0;
 };
 
 constinit thread_descriptors all_thread_descriptors;
 
-stack* thread_descriptor() {
+thread_stack* thread_descriptor() {
   struct holder {
-    stack* own = all_thread_descriptors.take();
+    thread_stack* own = all_thread_descriptors.take();
     ~holder() { all_thread_descriptors.give(own); }
   };
   static thread_local holder mine;
@@ -182,7 +202,7 @@ void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void*
       &with);
 }
 
-std::size_t waiting_threads() noexcept { return threads_in_wait.load(std::memory_order_acquire); }
+std::size_t waiting_threads() noexcept { return all_thread_descriptors.waiting(); }
 
 const char mutex_reason[] = "mutex";
 
@@ -278,9 +298,10 @@ wake_reason wait::suspend_thread_until(std::int64_t deadline_ns) noexcept {
     } else if (state != armed) {
       return reason();
     } else if (deadline_ns == region::never) {
-      threads_in_wait.fetch_add(1, std::memory_order_acq_rel);
+      atomic<bool>& for_good = static_cast<thread_stack*>(self_)->for_good;
+      for_good.store(true, std::memory_order_release);
       futex_wait(self_->wait_word, word);
-      threads_in_wait.fetch_sub(1, std::memory_order_acq_rel);
+      for_good.store(false, std::memory_order_relaxed);  // published by arming the word again
     } else {
       const std::int64_t now = now_ns();  // compared, not subtracted first: a deadline may be the clock's first moment
       if (deadline_ns <= now) wake(ref_, wake_reason::timeout);

@@ -132,7 +132,7 @@ bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* 
 /// `visit`.
 void for_each_waiting(void (*visit)(void* context, const task& waiting, const wait_site& site), void* context) noexcept;
 
-/// Plain threads that wait, here and now, without a deadline.
+/// Plain threads that wait without a deadline, and nobody has woken yet. Any thread.
 [[nodiscard]] std::size_t waiting_threads() noexcept;
 
 /// One suspension of the calling fiber or plain thread. Lives on its stack.

@@ -10,6 +10,7 @@
 namespace ramie::interleave {
 
 std::function<bool()> refuse_threads;
+std::function<bool()> end_waits;
 
 namespace {
 
@@ -165,7 +166,7 @@ void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t
   const std::uint64_t seen = read(at, size);
   active->note(seen == expected ? "waits" : "need not wait", at, seen, __builtin_return_address(0));
   if (seen != expected) return;
-  if (active->wakes_spuriously()) return;  // a signal came
+  if (active->wakes_spuriously() || (end_waits && end_waits())) return;  // a signal came
   active->block(at, timeout_ns < 0 ? never_ns : active->now_ns() + timeout_ns);
   active->note("goes on", at, 0, nullptr);
 }

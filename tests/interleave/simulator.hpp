@@ -22,6 +22,8 @@ struct exploration {
 
 /// Asked at each start of a thread: true, and it fails as if the system refused.
 extern std::function<bool()> refuse_threads;
+/// Asked at each wait for a futex that would sleep: true, and it ends at once, as by a signal.
+extern std::function<bool()> end_waits;
 
 struct finding {
   bool failed = false;
