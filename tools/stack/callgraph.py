@@ -74,7 +74,9 @@ class Callgraph:
     def link(self):
         """Calls of one name for a constructor or destructor reach the other, where the compiler made one of them."""
         others = {"C1E": "C2E", "D1E": "D2E", "C2E": "C1E", "D2E": "D1E"}
-        for function in list(self.functions.values()):
+        for title in {title for function in self.functions.values() for title in function.calls}:
+            self.at(title)
+        for function in self.functions.values():
             if function.known or function.title == INDIRECT:
                 continue
             names = [name.replace(one, other) for one, other in others.items() for name in (function.title, function.symbol)]
