@@ -148,6 +148,23 @@ def small_cases(size):
     ]
 
 
+def savina_cases(size):
+    """Classic actor programs."""
+    def program(family, title, small, **full):
+        parameters = {name: sized(size, max(2, value // 500), value // small if name in ("hops", "count", "messages", "pings", "meetings")
+                                  else value, value) for name, value in full.items()}
+        return Case(family, "Actor programs", title, family.replace("-", "_"), "message", ("actor",), parameters)
+
+    return [
+        program("thread-ring", "A token goes round a ring of 100 actors", 5, nodes=100, hops=2_000_000),
+        program("counting", "One actor sends increments to another, and asks", 2, count=1_000_000),
+        program("fork-join-throughput", "Many messages to each of 60 actors", 2, actors=60, messages=10_000),
+        program("big", "120 actors ping random others, and wait for each answer", 4, actors=120, pings=10_000),
+        program("chameneos", "100 creatures meet in pairs and change colours", 4, creatures=100, meetings=200_000),
+    ]
+
+
 def all_cases(size):
     """In the order in which a round runs them and the report shows them. Throws KeyError for an unknown size."""
-    return (tree_cases(size) + mixed_cases(size) + overhead_cases(size) + affinity_cases(size) + small_cases(size))
+    return (tree_cases(size) + mixed_cases(size) + overhead_cases(size) + affinity_cases(size) + savina_cases(size)
+            + small_cases(size))

@@ -1,14 +1,10 @@
 // CAF: the mixed case, skynet and ping-pong with event-based, dynamically typed actors.
-#include <common/peer.hpp>
+#include "frame.hpp"
+
 #include <common/skynet.hpp>
-
-#include <caf/all.hpp>
-
-#include <atomic>
 
 namespace {
 
-using measure = std::function<void(const peer::run_once&)>;
 using std::int64_t;
 using std::uint64_t;
 
@@ -18,7 +14,6 @@ constexpr uint64_t product = 28'350'160'440'309'881;
 using token_atom = caf::atom_constant<caf::atom("token")>;
 using task_atom = caf::atom_constant<caf::atom("task")>;
 using factors_atom = caf::atom_constant<caf::atom("factors")>;
-using done_atom = caf::atom_constant<caf::atom("done")>;
 using ping_atom = caf::atom_constant<caf::atom("ping")>;
 using pong_atom = caf::atom_constant<caf::atom("pong")>;
 
@@ -204,19 +199,6 @@ peer::outcome idle_once(caf::actor_system& system, int64_t count) {
           {{"resident_bytes_per_actor", static_cast<double>(grown) / static_cast<double>(count)}}};
 }
 
-template <class Once>
-void with_system(const peer::options& o, const measure& m, Once once) {
-  caf::actor_system_config config;
-  config.set("scheduler.policy", caf::atom_from_string(o.style));
-  config.set("scheduler.max-threads", static_cast<std::size_t>(o.workers));
-  caf::actor_system system{config};
-  m([&] {
-    const peer::outcome result = once(system);
-    system.await_all_actors_done();
-    return result;
-  });
-}
-
 void mixed(const peer::options& o, const measure& m) {
   const mixed_sizes sizes{o.number("rings", 20), o.number("ring-size", 50), o.number("token", 10'000),
                           o.number("repetitions", 5), o.number("messages-only", 0) == 0};
@@ -240,7 +222,8 @@ void idle(const peer::options& o, const measure& m) {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(mixed_sizes)
 
 int main(int argc, char** argv) {
-  std::vector<peer::entry> entries;
+  std::vector<peer::entry> entries = savina_entries();
+  for (const peer::entry& e : affinity_entries()) entries.push_back(e);
   for (const char* policy : {"stealing", "sharing"}) {
     entries.push_back({"mixed", policy, "message", mixed});
     entries.push_back({"skynet", policy, "fiber", skynet});

@@ -57,6 +57,28 @@ public final class Main {
     return new Frame.Outcome(seconds, messages / 2 * 2, last.get() == messages / 2);
   }
 
+  /** A program of {@link Savina}, of which the sum of what its actors found tells whether it was right. */
+  private Frame.Outcome savina(long messages, long sum, Start<Long> start) throws Exception {
+    CompletableFuture<Long> found = new CompletableFuture<>();
+    double seconds = seconds(found, start);
+    return new Frame.Outcome(seconds, messages, found.get() == sum);
+  }
+
+  private int savina(Frame f) throws Exception {
+    long actors = f.number("actors", f.workload.equals("big") ? 120 : 60);
+    long each = f.workload.equals("big") ? f.number("pings", 10_000) : f.number("messages", 10_000);
+    long count = f.number("count", 1_000_000);
+    long hops = f.number("hops", 2_000_000);
+    long meetings = f.number("meetings", 200_000);
+    return f.measure("pekko", "1.1.3", "message", () -> switch (f.workload) {
+      case "thread_ring" -> savina(hops + 1, 1, r -> Savina.threadRing((int) f.number("nodes", 100), hops, r));
+      case "counting" -> savina(count, count, r -> Savina.counting(count, r));
+      case "fork_join_throughput" -> savina(actors * each, actors * each, r -> Savina.forkJoinThroughput((int) actors, each, r));
+      case "big" -> savina(2 * actors * each, actors * each, r -> Savina.big((int) actors, each, r));
+      default -> savina(4 * meetings, 2 * meetings, r -> Savina.chameneos((int) f.number("creatures", 100), meetings, r));
+    });
+  }
+
   /** Actors with a number as their state, all children of one. */
   private Frame.Outcome idle(long count) throws Exception {
     long before = Frame.liveBytes();
@@ -88,6 +110,7 @@ public final class Main {
       case "skynet" -> frame.measure("pekko", "1.1.3", "fiber", () -> main.skynet(frame.number("leaves", 1_000_000)));
       case "idle_actors" -> frame.measure("pekko", "1.1.3", "actor", () -> main.idle(frame.number("count", 1_000_000)));
       case "pingpong" -> frame.measure("pekko", "1.1.3", "message", () -> main.pingpong(frame.number("messages", 2_000_000)));
+      case "thread_ring", "counting", "fork_join_throughput", "big", "chameneos" -> main.savina(frame);
       case "mixed" -> {
         Mixed.Sizes sizes = new Mixed.Sizes((int) frame.number("rings", 20), (int) frame.number("ring-size", 50),
             (int) frame.number("token", 10_000), (int) frame.number("repetitions", 5), frame.number("messages-only", 0) == 0);
