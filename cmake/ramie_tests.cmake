@@ -46,9 +46,8 @@ function(ramie_add_tests folder)
       DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS "${label}")
     # What must not depend on who runs what, under every placement but the default. Some cases are about the default's
-    # own order of things, and leave themselves out. Storms of failures under supervisors do not end reliably under
-    # `dedicated` yet (docs/design/placement.md); what allocates nothing on one worker may fill another's caches first.
-    if(label MATCHES "^(channel|sync|actor)$" AND RAMIE_TEST_PLACEMENTS AND NOT stem MATCHES "^actor/storm$|/allocation$")
+    # own order of things, and leave themselves out; what allocates nothing on one worker may fill another's caches first.
+    if(label MATCHES "^(channel|sync|actor)$" AND RAMIE_TEST_PLACEMENTS AND NOT stem MATCHES "/allocation$")
       foreach(placement stealing_no_affinity shared_queue round_robin dedicated)
         add_test(NAME "placement.${placement}.${stem}" COMMAND ${program} --gtest_brief=1)
         set_tests_properties("placement.${placement}.${stem}" PROPERTIES
