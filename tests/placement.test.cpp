@@ -14,6 +14,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
@@ -283,6 +286,54 @@ TEST(placement_round_robin, runs_an_actor_everywhere) {
     for (int i = 0; i < 30; ++i) places.insert(t.ask(where{}));
     EXPECT_EQ(places.size(), 3u);
   });
+}
+
+/// Placements that deal new tasks out, and never move them afterwards.
+class dealing_placements : public testing::TestWithParam<placement> {};
+INSTANTIATE_TEST_SUITE_P(both, dealing_placements, testing::Values(placement::round_robin, placement::dedicated));
+
+TEST_P(dealing_placements, count_a_new_fiber_neither_as_woken_nor_as_moved) {
+  runtime rt{{.workers = 1, .placement = GetParam()}};
+  constexpr std::uint64_t fibers = 100;
+  rt.run([] {
+    std::vector<join_handle<void>> all;
+    for (std::uint64_t i = 0; i < fibers; ++i) all.push_back(spawn([] {}));
+    for (auto& f : all) f.join();  // the newest runs first, and the oldest is joined first: it wakes this one
+  });
+  const runtime_counters counted = rt.statistics().counted;
+  EXPECT_GE(counted.spawned, fibers);
+  EXPECT_EQ(counted.migrations, 0u);
+  EXPECT_EQ(counted.wakes_elsewhere, 0u);
+  EXPECT_LT(counted.wakes, fibers / 2);
+}
+
+TEST_P(dealing_placements, leave_what_is_behind_a_stalled_worker_there) {
+  runtime_options options;
+  options.workers = 2;
+  options.placement = GetParam();
+  options.stall_after = std::chrono::milliseconds{1};
+  runtime rt{options};
+  constexpr std::size_t fibers = 10;
+  std::vector<int> ran_on(fibers, -1);
+  std::atomic<int> ran{0};
+  rt.spawn(fiber_options{.worker = 1}, [&] {
+      std::vector<join_handle<void>> all;
+      for (std::size_t i = 0; i < fibers; ++i)
+        all.push_back(spawn([&ran_on, &ran, i] {
+          ran_on[i] = this_worker();
+          ran.fetch_add(1);
+        }));
+      // Those of the other worker run; then there is time for somebody to come for those of this one.
+      while (ran.load() < static_cast<int>(fibers) / 2) {
+      }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{30};
+      while (std::chrono::steady_clock::now() < end) {
+      }
+      EXPECT_EQ(ran.load(), static_cast<int>(fibers) / 2);
+      for (auto& f : all) f.join();
+    }).join();
+  for (std::size_t i = 0; i < fibers; ++i) EXPECT_EQ(ran_on[i], static_cast<int>(i % 2)) << i;
+  EXPECT_EQ(rt.statistics().counted.threads, 2u);
 }
 
 TEST(placement_shared_queue, is_first_in_first_out) {

@@ -33,6 +33,13 @@ class home_learner {
     }
     return phase_ >= phase::stays;
   }
+  /// It was woken by another worker than its home, and there is no choice: its home sleeps, or all are kept together.
+  /// What comes next is neither way, so a comparison that is under way ends without a result.
+  void call_off() noexcept {
+    if (!is_watching()) return;
+    wait_ = static_cast<std::uint8_t>(wait_ < wait_most ? wait_ + 1 : wait_most) & 0x7f;
+    enter(stayed_ ? phase::stays : phase::follows);
+  }
   /// Does it want to know what its next run costs?
   [[nodiscard]] bool is_watching() const noexcept { return phase_ != phase::follows && phase_ != phase::stays; }
   /// A run has handled `messages` (at least one) in `cycles`, and a hop to another worker costs `hop` of them.

@@ -89,6 +89,25 @@ TEST(home_learner, counts_messages_handled_at_once) {
   EXPECT_TRUE(learner.goes_home());
 }
 
+TEST(home_learner, learns_nothing_where_it_has_no_choice) {
+  talker t{2000, 600};
+  int calls_off = 0;
+  for (int i = 0; i < 2000; ++i) {
+    t.message();
+    if (!t.learner.is_watching()) continue;
+    t.learner.call_off();
+    ++calls_off;
+    EXPECT_FALSE(t.learner.is_watching());
+  }
+  EXPECT_EQ(t.stayed, 0);
+  EXPECT_LT(calls_off, 6);  // asks ever less often
+  EXPECT_TRUE(t.after(5000));
+  for (int i = 0; i < 100'000 && !t.learner.is_watching(); ++i) t.message();
+  ASSERT_TRUE(t.learner.is_watching());
+  t.learner.call_off();
+  EXPECT_TRUE(t.after(1));  // what was known stays
+}
+
 TEST(home_learner, is_small) { EXPECT_LE(sizeof(home_learner), 12u); }
 
 }  // namespace

@@ -6,6 +6,9 @@
 //     for a processor) with work in its queues, while others are busy: it moves that
 //     to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
+// M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: who chooses
+// `dedicated` chooses where things run, and to move them in the rare case of a stall would break that when it is least
+// expected. Only what is in the common queue for other reasons is looked after there.
 // After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
 //  monitor: word = 0, heavy fence, does anybody work?      worker: idle = false, light fence, word == 0? wake the monitor
 // The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
@@ -98,33 +101,37 @@ void scheduler::monitor_main() noexcept {
   }
 }
 
-void scheduler::look_at_spread(std::int64_t now) noexcept {
-  spread_control::observation seen{now, 0, false, true, false};
-  const std::size_t n = worker_count();
+/// What a round finds out for spread.hpp.
+struct scheduler::spread_look {
+  spread_control::observation seen{};
   worker* busiest = nullptr;
   std::uint64_t most = 0;
   std::size_t awake = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    worker& w = at(i);
+
+  /// Returns the worker's progress so far. `before`: a round ago.
+  std::uint64_t add(worker& w, std::uint64_t before, bool is_awake) noexcept {
     const std::uint64_t progress = w.dispatches.value() + w.locks.load_relaxed();
     seen.progress += progress;
-    const std::uint64_t made = progress - watches_[i].progress;
-    watches_[i].progress = progress;
-    if (w.idle.load(std::memory_order_acquire) || !w.on_duty.load(std::memory_order_acquire)) continue;
+    if (!is_awake) return progress;
     ++awake;
-    if (made > most && !w.spare) {
-      most = made;
+    if (progress - before > most && !w.spare) {
+      most = progress - before;
       busiest = &w;
     }
     seen.backlog |= w.ready.size() >= 2;
     seen.other_work |= w.spawned.size() >= 2 || w.has_fork_jobs();
+    return progress;
   }
-  seen.alone = awake <= 1;
+};
+
+void scheduler::look_at_spread(const spread_look& around) noexcept {
+  spread_control::observation seen = around.seen;
+  seen.alone = around.awake <= 1;
   const spread_control::mode before = spread_control_.now();
   const spread_control::mode after = spread_control_.observe(seen);
   if (after == before) return;
   spread_.store(after == spread_control::mode::spread, std::memory_order_relaxed);
-  together_.store(after == spread_control::mode::together ? busiest : nullptr, std::memory_order_relaxed);
+  together_.store(after == spread_control::mode::together ? around.busiest : nullptr, std::memory_order_relaxed);
   if (after == spread_control::mode::spread) idle.wake_one();
 }
 
@@ -136,21 +143,30 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   bool work_waits = stuck_queue;
   std::uint32_t stalled = 0;
   std::uint32_t on_duty = 0;
+  spread_look around;
+  around.seen.now_ns = now;
   const std::size_t n = worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     worker& w = at(i);
-    watches_[i].stalled = false;
-    if (!w.on_duty.load(std::memory_order_acquire)) continue;
-    if (w.idle.load(std::memory_order_acquire)) {
+    watch& seen = watches_[i];
+    seen.stalled = false;
+    const bool has_duty = w.on_duty.load(std::memory_order_acquire);
+    const bool sleeps = w.idle.load(std::memory_order_acquire);
+    if (adapts_) seen.progress = around.add(w, seen.progress, has_duty && !sleeps);
+    if (!has_duty) continue;
+    if (sleeps) {
       somebody_sleeps = true;
       continue;
     }
     w.clock_ns.store(now, std::memory_order_relaxed);
     busy = true;
     ++on_duty;
-    watch& seen = watches_[i];
     const std::uint64_t dispatches = w.dispatches.value();
-    if (seen.since_ns == 0 || seen.dispatches != dispatches) seen = {dispatches, now, cpu_time_ns(w), 0, false};
+    if (seen.since_ns == 0 || seen.dispatches != dispatches) {
+      seen.dispatches = dispatches;
+      seen.since_ns = now;
+      seen.cpu_ns = cpu_time_ns(w);
+    }
     const std::int64_t still_ns = now - seen.since_ns;
     const std::uint64_t started = w.started.value();
     const bool spawns = seen.started != started;
@@ -158,13 +174,13 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
-    const bool queued = w.ready.size() + w.spawned.size() != 0;
+    const bool queued = steals_ && w.ready.size() + w.spawned.size() != 0;
     work_waits |= queued;
-    if ((queued || w.has_fork_jobs()) && still_ns >= busy_tick_ns) stuck_queue = true;
+    if ((queued || (steals_ && w.has_fork_jobs())) && still_ns >= busy_tick_ns) stuck_queue = true;
     if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
   }
-  if (adapts_ && busy) look_at_spread(now);
-  if (stalled != 0 && stalled != on_duty)
+  if (adapts_ && busy) look_at_spread(around);
+  if (steals_ && stalled != 0 && stalled != on_duty)
     for (std::size_t i = 0; i < n; ++i)
       if (watches_[i].stalled) rescue(at(i));
   if (somebody_sleeps) {

@@ -18,11 +18,6 @@ const void* key_of(ready_item ready) noexcept {
   return ready.is_resident() ? static_cast<const void*>(ready.as_resident()) : ready.as_stack();
 }
 
-const task* task_of(ready_item ready) noexcept {
-  return ready.is_resident() ? ready.as_resident()
-                             : static_cast<const task*>(ready.as_stack()->occupant.load(std::memory_order_relaxed));
-}
-
 /// Who that is: its own pointer is good only as long as it lives, so a name goes with it.
 void describe(trace_event& e, const task* t) noexcept {
   e.task = address_of(t);

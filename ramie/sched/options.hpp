@@ -19,10 +19,11 @@ enum class placement {
   stealing_no_affinity,
   /// One queue for all workers, first in first out.
   shared_queue,
-  /// New and woken work goes to the workers in turn. Nobody steals; what is behind a stalled worker waits.
+  /// New and woken work goes to the workers in turn. Nobody steals, and no spare worker helps: what is behind a stalled
+  /// worker waits.
   round_robin,
-  /// New fibers and actors are given to the workers in turn and stay there for ever. Nobody steals; what is behind a
-  /// stalled worker waits.
+  /// New fibers and actors are given to the workers in turn and stay there for ever. Nobody steals, and no spare
+  /// worker helps: what is behind a stalled worker waits.
   dedicated,
 };
 

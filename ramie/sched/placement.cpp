@@ -24,22 +24,15 @@
 
 namespace ramie {
 
-namespace {
-detail::task& task_of(detail::ready_item item) noexcept {
-  return item.is_resident() ? *item.as_resident()
-                            : *static_cast<detail::task*>(item.as_stack()->occupant.load(std::memory_order_relaxed));
-}
-}  // namespace
-
 int runnable::priority() const noexcept {
-  const detail::task_extras* extras = task_of(item_).extras.load(std::memory_order_acquire);
+  const detail::task_extras* extras = detail::task_of(item_)->extras.load(std::memory_order_acquire);
   return extras == nullptr ? 0 : extras->priority;
 }
 
-std::string_view runnable::name() const noexcept { return detail::name_of(&task_of(item_)); }
+std::string_view runnable::name() const noexcept { return detail::name_of(detail::task_of(item_)); }
 
 int runnable::last_worker() const noexcept {
-  const detail::worker* home = task_of(item_).home.load(std::memory_order_relaxed);
+  const detail::worker* home = detail::task_of(item_)->home.load(std::memory_order_relaxed);
   return home == nullptr ? -1 : static_cast<int>(home->number);
 }
 
@@ -54,8 +47,16 @@ bool is_new(ready_item item) noexcept {
   return t.type->kind == task_kind::fiber && t.where.load(std::memory_order_relaxed) == nullptr;
 }
 
-/// Woken by another worker than its home. The caller is the one to make it ready.
-bool wants_home(resident& r) noexcept {
+/// Woken by another worker than its home. `choice`: may go there. The caller is the one to make it ready.
+bool goes_home(resident& r, bool choice) noexcept {
+  if (!choice) {
+    // Not even asked: a comparison counts and times what was done as it said.
+    if (r.learner.is_watching()) {
+      r.learner.call_off();
+      r.flags.fetch_and(~task::timed_flag, std::memory_order_relaxed);
+    }
+    return false;
+  }
   const bool goes = r.learner.goes_home();
   if (r.learner.is_watching()) r.flags.fetch_or(task::timed_flag, std::memory_order_relaxed);
   return goes;
@@ -99,17 +100,19 @@ void scheduler::place(worker* here, ready_item item) noexcept {
     if (here != nullptr) observe_wake(here, item);
     else observe_outside(outside_, item);
   }
-  task& t = task_of(item);
+  task& t = *task_of(item);
   const std::uint32_t flags = t.flags.load(std::memory_order_relaxed);
   worker* home = t.home.load(std::memory_order_relaxed);
+  const bool fresh = is_new(item);
   const auto keep = [&] {
+    if (fresh) return published_ready(here, accept(here, item));
     here->wakes.add();
     if (home != here) here->migrations.add();
     published_ready(here, here->ready.push(item));
   };
   const auto send = [&](worker& to) {
     if (&to == here) return keep();
-    if (here != nullptr) here->wakes_elsewhere.add();
+    if (here != nullptr && !fresh) here->wakes_elsewhere.add();
     post(to, item);
   };
   if ((flags & task::pinned_flag) != 0) return send(*home);
@@ -128,14 +131,14 @@ void scheduler::place(worker* here, ready_item item) noexcept {
       if (here == nullptr || options_.migrate_always) break;
       if (options_.placement == placement::work_stealing && item.is_resident() && home != nullptr && home != here &&
           t.type->kind == task_kind::resident && (flags & task::homeless_flag) == 0 &&
-          wants_home(static_cast<resident&>(t)) && !home->spare && !home->idle.load(std::memory_order_relaxed) &&
-          together_.load(std::memory_order_relaxed) == nullptr)
+          goes_home(static_cast<resident&>(t), !home->spare && !home->idle.load(std::memory_order_relaxed) &&
+                                                   together_.load(std::memory_order_relaxed) == nullptr))
         return send(*home);
       return keep();
     case placement::shared_queue: break;
   }
   if (RAMIE_PLANT(injection_unannounced)) wake_for_injection();
-  if (is_new(item)) injected_.push_new(&t);
+  if (fresh) injected_.push_new(&t);
   else injected_.push(item);
   if (!RAMIE_PLANT(injection_unannounced)) wake_for_injection();
 }
@@ -168,17 +171,17 @@ void scheduler::open_inbox(worker* w) noexcept {
   published_ready(w, w->ready.size());
 }
 
-void scheduler::accept(worker* w, ready_item item) noexcept {
+std::size_t scheduler::accept(worker* w, ready_item item) noexcept {
   // New tasks are worked off depth first, like a worker's own; but nobody may steal what is pinned.
   if (is_new(item) && is_movable(item)) {
     try {
       w->spawned.push(item.as_resident());
-      return;
+      return w->ready.size();
     } catch (const std::bad_alloc&) {
       // The ready queue always has room.
     }
   }
-  w->ready.push(item);
+  return w->ready.push(item);
 }
 
 std::size_t scheduler::take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept {

@@ -45,11 +45,15 @@ class ready_item {
   std::uintptr_t bits_ = 0;
 };
 
-/// May another worker run it? Who asks must know that it stays queued meanwhile.
+/// Whose turn it is. Who asks must know that it stays ready meanwhile. Null only for a stack that no fiber is on.
+[[nodiscard]] inline task* task_of(ready_item item) noexcept {
+  return item.is_resident() ? item.as_resident()
+                            : static_cast<task*>(item.as_stack()->occupant.load(std::memory_order_acquire));
+}
+
+/// May another worker run it? As for task_of.
 [[nodiscard]] inline bool is_movable(ready_item item) noexcept {
-  const auto* t = item.is_resident()
-                      ? item.as_resident()
-                      : static_cast<const task*>(item.as_stack()->occupant.load(std::memory_order_acquire));
+  const task* t = task_of(item);
   return t == nullptr || (t->flags.load(std::memory_order_relaxed) & task::pinned_flag) == 0;
 }
 

@@ -128,7 +128,8 @@ class scheduler {
   void post(worker& to, ready_item item) noexcept;
   void submit_elsewhere(worker* w, task* t);
   void open_inbox(worker* w) noexcept;
-  static void accept(worker* w, ready_item item) noexcept;
+  /// Puts what `w` shall run into its own queues. Returns how many are in its ready queue then.
+  static std::size_t accept(worker* w, ready_item item) noexcept;
   std::size_t take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept;
   work take_by_policy(worker* w) noexcept;
 
@@ -160,7 +161,8 @@ class scheduler {
   // The monitor (monitor.cpp).
   void monitor_main() noexcept;
   bool monitor_round(std::int64_t now) noexcept;
-  void look_at_spread(std::int64_t now) noexcept;
+  struct spread_look;
+  void look_at_spread(const spread_look& around) noexcept;
   void hand_over(worker* w) noexcept;
   void call_spare() noexcept;
   std::int64_t before_long_sleep(std::int64_t asleep_ns) noexcept;
