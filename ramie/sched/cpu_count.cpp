@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <vector>
 
@@ -75,17 +76,24 @@ double cgroup_cpu_quota(const std::string& root) {
   return quota;
 }
 
-int usable_cpus(const std::string& root) {
+std::vector<int> allowed_cpus() {
   // Machines may have more CPUs than a cpu_set_t holds: grow the mask until the kernel is content.
-  int cpus = 0;
-  for (int size = 1024; size <= 1 << 20 && cpus == 0; size *= 2) {
-    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(size));
+  std::vector<int> cpus;
+  for (int size = 1024; size <= 1 << 20 && cpus.empty(); size *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask{CPU_ALLOC(static_cast<std::size_t>(size)),
+                                                                [](cpu_set_t* m) { CPU_FREE(m); }};
     if (mask == nullptr) break;
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(size));
-    CPU_ZERO_S(bytes, mask);
-    if (::sched_getaffinity(0, bytes, mask) == 0) cpus = CPU_COUNT_S(bytes, mask);
-    CPU_FREE(mask);
+    CPU_ZERO_S(bytes, mask.get());
+    if (::sched_getaffinity(0, bytes, mask.get()) != 0) continue;
+    for (int cpu = 0; cpu < size; ++cpu)
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, mask.get())) cpus.push_back(cpu);
   }
+  return cpus;
+}
+
+int usable_cpus(const std::string& root) {
+  int cpus = static_cast<int>(allowed_cpus().size());
   if (cpus == 0) cpus = static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
   const double quota = cgroup_cpu_quota(root);
   if (quota > 0 && std::ceil(quota) < cpus)

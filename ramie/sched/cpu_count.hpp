@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace ramie::detail {
 
@@ -9,6 +10,9 @@ namespace ramie::detail {
 /// v1 cpu.cfs_quota_us, of the group and all above it), rounded up; at least 1. `root` stands before all paths: for
 /// tests.
 int usable_cpus(const std::string& root = "");
+
+/// The CPUs that the calling thread's affinity mask allows, in order; empty if the kernel does not say.
+std::vector<int> allowed_cpus();
 
 /// Binds the calling thread to the n-th CPU, modulo their number, that it may use now. False if the kernel refuses.
 bool pin_to_cpu(unsigned n) noexcept;

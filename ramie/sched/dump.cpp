@@ -80,6 +80,7 @@ class dumping {
  private:
   void runtime(std::size_t number, scheduler& s, const frame_registers& own) noexcept;
   void worker_line(worker& w, const frame_registers& own) noexcept;
+  void neighbours(scheduler& s, const char* what, std::uint16_t cpu_place::* group) noexcept;
   void fibers() noexcept;
   void fiber(stack& s) noexcept;
   void state_of(const fiber_facts& f) noexcept;
@@ -135,6 +136,32 @@ void dumping::runtime(std::size_t, scheduler& s, const frame_registers& own) noe
   out_ << "\n";
   const std::size_t n = s.worker_count();
   for (std::size_t i = 0; i < n && !out_.over(); ++i) worker_line(s.at(i), own);
+  if (!s.near_first()) return;
+  neighbours(s, "core", &cpu_place::core);
+  neighbours(s, "cache", &cpu_place::cache);
+  if (s.map().nodes() > 1) neighbours(s, "node", &cpu_place::node);
+}
+
+/// "share a cache: 0 1 2 | 3 4 5": workers by where they were last seen.
+void dumping::neighbours(scheduler& s, const char* what, std::uint16_t cpu_place::* group) noexcept {
+  const std::size_t n = s.worker_count();
+  const auto group_of = [&](std::size_t i) {
+    const worker& w = s.at(i);
+    return w.on_duty.load(std::memory_order_acquire) ? w.last_place().*group : cpu_place::nowhere;
+  };
+  out_ << "  share a " << what << ":";
+  bool first = true;
+  for (std::size_t i = 0; i < n && !out_.over(); ++i) {
+    const std::uint16_t mine = group_of(i);
+    bool seen = mine == cpu_place::nowhere;
+    for (std::size_t j = 0; j < i && !seen; ++j) seen = group_of(j) == mine;
+    if (seen) continue;
+    if (!first) out_ << " |";
+    first = false;
+    for (std::size_t j = i; j < n; ++j)
+      if (group_of(j) == mine) out_ << " " << std::uint64_t{j};
+  }
+  out_ << "\n";
 }
 
 void dumping::worker_line(worker& w, const frame_registers& own) noexcept {

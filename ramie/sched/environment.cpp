@@ -108,6 +108,8 @@ runtime_options resolve(runtime_options o) {
 
   if (!o.pin_threads) o.pin_threads = is_on("RAMIE_PIN_THREADS");
   if (!o.paint_stacks) o.paint_stacks = is_on("RAMIE_PAINT_STACKS");
+  if (o.topology.empty())
+    if (const char* text = set_variable("RAMIE_TOPOLOGY")) o.topology = text;
   check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);
   check_range("runtime_options::blocking_threads", o.blocking_threads, 1, blocking_threads_most);
   check_range("runtime_options::stall_after", o.stall_after.count(), 1, 3'600'000);

@@ -8,6 +8,8 @@
 namespace ramie::detail {
 
 namespace {
+constexpr std::size_t looked_at_most = 16;  // sleepers, for one nearby: a guess
+
 void set_token(worker& w) noexcept {
   w.idle.store(false, std::memory_order_release);
   w.wake_token.store(1, std::memory_order_release);
@@ -38,13 +40,22 @@ bool idle_set::leave(worker& w) noexcept {
   return true;
 }
 
-bool idle_set::wake_one(bool even_if_searched) noexcept {
+bool idle_set::wake_one(bool even_if_searched, const worker* near) noexcept {
   worker* w = nullptr;
   {
     std::lock_guard guard{lock_};
     if (sleeping_.empty() || (searching_ > 0 && !even_if_searched)) return false;
-    w = sleeping_.back();
-    sleeping_.pop_back();
+    auto place = sleeping_.end() - 1;
+    // Without a topology all are nowhere, and so the last one is as near as any.
+    if (near != nullptr) {
+      const std::uint16_t cache = near->last_place().cache;
+      const auto few = static_cast<std::ptrdiff_t>(std::min(sleeping_.size(), looked_at_most));
+      const auto found = std::find_if(sleeping_.rbegin(), sleeping_.rbegin() + few,
+                                      [&](const worker* s) { return s->last_place().cache == cache; });
+      if (found != sleeping_.rbegin() + few) place = found.base() - 1;
+    }
+    w = *place;
+    sleeping_.erase(place);
     w->searching = true;  // the sleeper reads it after its token
     ++searching_;
     update_hint();

@@ -32,9 +32,9 @@ class idle_set {
   void enter(worker& w) noexcept;
   /// Takes itself out again, as a searcher. False: a waker did so before, and the token is set or will be.
   bool leave(worker& w) noexcept;
-  /// Wakes the worker that fell asleep last, as a searcher, unless one searches already or `even_if_searched`. False if
-  /// nobody was woken.
-  bool wake_one(bool even_if_searched = false) noexcept;
+  /// Wakes the worker that fell asleep last, as a searcher, unless one searches already or `even_if_searched`; of the
+  /// last few one that shares a cache with `near`, if there is any. False if nobody was woken.
+  bool wake_one(bool even_if_searched = false, const worker* near = nullptr) noexcept;
   /// Wakes this one, not as a searcher, if it sleeps: something was sent to it.
   void wake(worker& w) noexcept;
   /// Wakes all: the runtime shuts down.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -47,6 +48,21 @@ TEST_F(idle_sets, wake_the_last_that_fell_asleep) {
   EXPECT_TRUE(workers[2]->searching);
   EXPECT_FALSE(workers[2]->idle.load());
   EXPECT_EQ(set.sleeping(), 2u);
+}
+
+TEST_F(idle_sets, wake_one_nearby_if_there_is_one) {
+  const topology map = topology::of_text("2 caches 2 cores");
+  for (int i = 0; i < 4; ++i)
+    workers[static_cast<std::size_t>(i)]->place.store(std::bit_cast<std::uint64_t>(map.at(i)));
+  for (const std::size_t i : {0u, 1u, 2u}) set.enter(*workers[i]);
+  const auto woken = [&](std::size_t i) { return workers[i]->wake_token.load() == 1; };
+  ASSERT_TRUE(set.wake_one(true, workers[0].get()));
+  EXPECT_TRUE(woken(1));
+  ASSERT_TRUE(set.wake_one(true, workers[3].get()));
+  EXPECT_TRUE(woken(2));
+  ASSERT_TRUE(set.wake_one(true, workers[3].get()));
+  EXPECT_TRUE(woken(0)) << "far, but the only one";
+  EXPECT_FALSE(set.wake_one(true, workers[3].get()));
 }
 
 TEST_F(idle_sets, wake_nobody_while_somebody_searches) {

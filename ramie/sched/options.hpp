@@ -48,6 +48,10 @@ struct runtime_options {
   /// Spares are left free. If the kernel refuses, the workers run unpinned. false: RAMIE_PIN_THREADS
   /// (0 or 1), else false.
   bool pin_threads = false;
+  /// Which workers are near to each other: "" as the machine has it, else a description such as "2 nodes 8 caches 8
+  /// cores 2 threads", whose i-th CPU worker i is then taken to be on (topology.hpp), for tests and experiments. Idle
+  /// workers look for work nearby first. "": RAMIE_TOPOLOGY, else the machine's own.
+  std::string topology = {};
   /// Bytes of address space for a fiber's stack, 16 KiB to 1 GiB, rounded up to a power of two; only touched pages take
   /// memory. 0: RAMIE_STACK_SIZE, else 256 KiB.
   std::size_t stack_size = 0;

@@ -74,6 +74,15 @@ void scheduler::set_up_placement() noexcept {
   spawns_here_ = !by_policy && (p == placement::work_stealing || p == placement::stealing_no_affinity);
 }
 
+void scheduler::set_up_topology() {
+  // Of two workers neither has a choice. The simulated scheduler's workers are nowhere.
+  const bool described = !options_.topology.empty();
+  if (described) topology_ = topology::of_text(options_.topology);
+  if (regular_ <= 2 || RAMIE_INTERLEAVE) return;
+  if (!described) topology_ = topology::of_machine();
+  near_first_ = topology_.has_rings();
+}
+
 worker& scheduler::next_in_turn(worker* here) noexcept {
   const std::uint32_t turn =
       here != nullptr ? here->number + ++here->dealt : dealt_outside_.fetch_add(1, std::memory_order_relaxed);

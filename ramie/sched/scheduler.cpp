@@ -33,7 +33,10 @@
 #include <ramie/sched/policy.hpp>
 #include <ramie/stack/overflow.hpp>
 
+#include <sched.h>
+
 #include <algorithm>
+#include <bit>
 #include <system_error>
 
 namespace ramie::detail {
@@ -42,6 +45,7 @@ namespace {
 
 constexpr std::uint32_t sample_every = 8;  // ready items left to their worker
 constexpr int search_rounds_most = 1000;
+constexpr std::uint32_t anywhere_every = 16;          // searches; a guess
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
 
 constexpr std::uint64_t long_wait_us = 20;  // a wake-up costs about that much, on both sides and with a margin
@@ -115,8 +119,10 @@ work scheduler::look_at_oldest(worker* w) noexcept {
     if (t == nullptr) break;
     run_promoted_job(w, t);
   }
-  if (w->ticks % oldest_every_ticks == 0)
+  if (w->ticks % oldest_every_ticks == 0) {
+    if (near_first_) note_place(w);
     if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
+  }
   return take_injected(w, w->ticks % 2 == 0);
 }
 
@@ -134,7 +140,7 @@ work scheduler::take_injected(worker* w, bool tasks_first) noexcept {
 
 work scheduler::found(worker* w, work next) noexcept {
   if (w->searching) [[unlikely]] {
-    if (idle.end_search(*w) && work_in_sight(w)) idle.wake_one();
+    if (idle.end_search(*w) && work_in_sight(w)) idle.wake_one(false, near_first_ ? w : nullptr);
   }
   return next;
 }
@@ -149,32 +155,53 @@ void scheduler::fire_timers(worker* w) noexcept {
 
 work scheduler::search(worker* w) noexcept {
   std::fill_n(w->looks.get(), worker_count(), worker::look{});
+  // Now and then without regard to distance: else a worker far from all that are idle would only ever be helped when
+  // those near them have nothing.
+  const bool by_rings = near_first_ && steals_ && ++w->searches % anywhere_every != 0;
+  if (by_rings) {
+    note_place(w);
+    w->victims.arrange(topology_, w->last_place(), w->number, static_cast<std::uint32_t>(worker_count()),
+                       [this](std::uint32_t i) { return at(i).last_place(); });
+  }
   const std::uint64_t begun = cycles();
   for (int round = 0; round < search_rounds_most && cycles() - begun < cycles_in_us(search_us); ++round) {
     if (!w->sent.empty()) return {};
     if (options_.policy != nullptr)
       if (work next = take_by_policy(w)) return next;
     if (work next = take_injected(w, false)) return next;
-    const auto n = steals_ ? static_cast<std::uint32_t>(worker_count()) : 0u;
-    const std::uint32_t start = n == 0 ? 0 : w->random.below(n);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const std::uint32_t number = (start + i) % n;
-      worker& victim = at(number);
-      if (&victim == w) continue;
-      worker::look& last = w->looks[number];
-      const std::uint64_t dispatches = victim.dispatches.value();
-      const std::uint64_t now = cycles();
-      if (last.dispatches != dispatches) last = {dispatches, now};
-      if (work next = steal_from(w, victim, now - last.since)) {
-        if (w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-          observe_steal(w, number, 1 + w->spawned.size() + w->ready.size());  // its own queues were empty
+    if (by_rings) {
+      if (work next = w->victims.try_all(w->random, [&](std::uint32_t number) { return try_victim(w, number); }))
         return next;
+    } else {
+      const auto n = steals_ ? static_cast<std::uint32_t>(worker_count()) : 0u;
+      const std::uint32_t start = n == 0 ? 0 : w->random.below(n);
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const std::uint32_t number = (start + i) % n;
+        if (number == w->number) continue;
+        if (work next = try_victim(w, number)) return next;
       }
     }
     if (ending_.load(std::memory_order_relaxed)) return {};
     for (int pause = 0; pause < (round < 5 ? 1 << round : 32); ++pause) spin_pause();
   }
   return {};
+}
+
+RAMIE_ALWAYS_INLINE work scheduler::try_victim(worker* w, std::uint32_t number) noexcept {
+  worker& victim = at(number);
+  worker::look& last = w->looks[number];
+  const std::uint64_t dispatches = victim.dispatches.value();
+  const std::uint64_t now = cycles();
+  if (last.dispatches != dispatches) last = {dispatches, now};
+  work next = steal_from(w, victim, now - last.since);
+  if (next && w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    observe_steal(w, number, 1 + w->spawned.size() + w->ready.size());  // its own queues were empty
+  return next;
+}
+
+void scheduler::note_place(worker* w) const noexcept {
+  const int cpu = options_.topology.empty() ? ::sched_getcpu() : static_cast<int>(w->number % topology_.cpus());
+  w->place.store(std::bit_cast<std::uint64_t>(topology_.at(cpu)), std::memory_order_relaxed);
 }
 
 work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept {
@@ -249,7 +276,7 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
 void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
   if (!steals_) return;
   if (queued >= 2 || worth_moving(*w, queued)) {
-    idle.wake_one();
+    idle.wake_one(false, near_first_ ? w : nullptr);
     return;
   }
   sample(w);
@@ -257,7 +284,7 @@ void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
 
 void scheduler::published_ready_slowly(worker* w, std::size_t queued) noexcept {
   if (!steals_) return;
-  if (worth_moving(*w, queued)) idle.wake_one();
+  if (worth_moving(*w, queued)) idle.wake_one(false, near_first_ ? w : nullptr);
   sample(w);  // all the same: the judgement must not outlive its reason
 }
 
@@ -371,6 +398,7 @@ void scheduler::sleep_until_woken(worker* w) noexcept {
   w->wake_token.store(0, std::memory_order_relaxed);
   w->idle.store(false, std::memory_order_relaxed);
   w->clock_ns.store(now_ns(), std::memory_order_relaxed);
+  if (near_first_) note_place(w);
   rouse_monitor();
 }
 
@@ -434,6 +462,7 @@ scheduler::scheduler(const runtime_options& options)
       stack_class_{stack_class_of(options_.stack_size, guard_)},
       blocking_{static_cast<std::size_t>(options_.blocking_threads), options_.name} {
   set_up_placement();
+  set_up_topology();
   init_fences();
   sanitizer_begin();
   init_fork_marks();

@@ -7,6 +7,7 @@
 #include <ramie/sched/injector.hpp>
 #include <ramie/sched/options.hpp>
 #include <ramie/sched/spread.hpp>
+#include <ramie/sched/topology.hpp>
 #include <ramie/sched/worker.hpp>
 
 #include <condition_variable>
@@ -117,6 +118,12 @@ class scheduler {
   /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
   [[nodiscard]] std::uint64_t live() noexcept;
 
+  /// Are some workers nearer to each other than others, so that thieves and wakers had better look?
+  [[nodiscard]] bool near_first() const noexcept { return near_first_; }
+  [[nodiscard]] const topology& map() const noexcept { return topology_; }
+  /// `w` notes where it is, for thieves and wakers. Its own thread; if near_first().
+  void note_place(worker* w) const noexcept;
+
   idle_set idle;
 
  private:
@@ -124,6 +131,7 @@ class scheduler {
   [[noreturn]] RAMIE_COLD void refuse_spawn() const;
   // Placement (placement.cpp).
   void set_up_placement() noexcept;
+  void set_up_topology();  // throws invalid_argument, std::bad_alloc
   worker& next_in_turn(worker* here) noexcept;
   void post(worker& to, ready_item item) noexcept;
   void submit_elsewhere(worker* w, task* t);
@@ -143,6 +151,7 @@ class scheduler {
   work look_at_oldest(worker* w) noexcept;
   work take_injected(worker* w, bool tasks_first) noexcept;
   work search(worker* w) noexcept;
+  work try_victim(worker* w, std::uint32_t number) noexcept;
   work steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept;
   work found(worker* w, work what) noexcept;
   void sleep(worker* w) noexcept;
@@ -175,6 +184,8 @@ class scheduler {
 
   runtime_options options_;
   std::uint32_t regular_;
+  topology topology_;  // if it is needed at all
+  bool near_first_ = false;
   bool steals_ = true;
   bool adapts_ = true;  // spread.hpp
   bool wakes_here_ = true;

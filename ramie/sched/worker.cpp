@@ -417,6 +417,7 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
     : owner{&s}, stacks{c}, number{n}, random{(std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u} {
   fork_slots = std::make_unique_for_overwrite<fork_slot[]>(fork_capacity);
   looks = std::make_unique<look[]>(s.workers_possible());
+  if (s.near_first()) victims.reserve(s.workers_possible());
   base = fork_slots.get();
   end = base + fork_capacity;
   bottom.store_relaxed(base);
@@ -452,6 +453,7 @@ void worker::thread_main() noexcept {
   native_low = static_cast<char*>(low);
 #endif
   clock_ns.store(now_ns(), std::memory_order_relaxed);
+  if (owner->near_first()) owner->note_place(this);
   ramie_current_forks = this;
   prepare(first, &loop_entry);
   sanitizer_switch hooks;

@@ -15,9 +15,11 @@
 #include <ramie/sched/task.hpp>
 #include <ramie/sched/task_memory.hpp>
 #include <ramie/sched/timer_queue.hpp>
+#include <ramie/sched/victims.hpp>
 #include <ramie/stack/pool.hpp>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -89,6 +91,9 @@ struct alignas(128) worker : fork_deque {
     std::uint64_t since = 0;  // cycle count when that was first seen
   };
   std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
+  victim_order victims;           // in whose order it looks, where some are nearer than others
+  std::uint32_t searches = 0;
+  atomic<std::uint64_t> place{std::bit_cast<std::uint64_t>(cpu_place{})};  // where it was last seen
   std::uint32_t number = 0;
   random_source random;
   os_thread thread;
@@ -96,6 +101,9 @@ struct alignas(128) worker : fork_deque {
 
   worker(scheduler& s, std::uint32_t n, stack_class& c);
 
+  [[nodiscard]] cpu_place last_place() const noexcept {
+    return std::bit_cast<cpu_place>(place.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] task* current() const noexcept {
     return running == nullptr ? nullptr : static_cast<task*>(running->occupant.load(std::memory_order_relaxed));
   }

@@ -1,0 +1,132 @@
+// Workers that are near to each other and far from others, by made-up machines.
+#include <ramie/channel/channel.hpp>
+#include <ramie/fiber/fork_join.hpp>
+#include <ramie/fiber/runtime.hpp>
+#include <ramie/fiber/spawn.hpp>
+#include <ramie/fiber/this_fiber.hpp>
+#include <ramie/sched/dump.hpp>
+#include <ramie/sched/worker.hpp>
+#include <ramie/sync/latch.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace ramie {
+namespace {
+
+#if RAMIE_TSAN || RAMIE_ASAN
+constexpr int rounds = 200;
+#else
+constexpr int rounds = 2000;
+#endif
+
+runtime_options on(const char* topology, int workers = 8) {
+  runtime_options o;
+  o.workers = workers;
+  o.topology = topology;
+  return o;
+}
+
+long fib(int n) {
+  if (n < 2) return n;
+  auto [a, b] = fork_join([=] { return fib(n - 1); }, [=] { return fib(n - 2); });
+  return a + b;
+}
+
+class topologies : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(made_up, topologies,
+                         testing::Values("2 nodes 2 caches 2 cores", "4 cores 2 threads", "2 nodes 4 cores", "8 cores",
+                                         "2 nodes 8 caches 8 cores", "3 caches 1 core 1 thread", "1 core"));
+
+TEST_P(topologies, run_all_there_is) {
+  runtime rt{on(GetParam())};
+  for (int round = 0; round < 5; ++round)
+    rt.run([] {
+      EXPECT_EQ(fib(16), 987);
+      channel<int> numbers{8};
+      std::atomic<int> sum{0};
+      std::vector<join_handle<void>> all;
+      for (int i = 0; i < 16; ++i)
+        all.push_back(spawn([&] {
+          while (const auto n = numbers.recv()) {
+            sum.fetch_add(*n);
+            if (*n % 16 == 0) this_fiber::yield();
+          }
+        }));
+      for (int i = 0; i < rounds; ++i) numbers.send(1 + i % 16);
+      numbers.close();
+      for (auto& f : all) f.join();
+      int expected = 0;
+      for (int i = 0; i < rounds; ++i) expected += 1 + i % 16;
+      EXPECT_EQ(sum.load(), expected);
+    });
+}
+
+TEST_P(topologies, leave_nobody_without_work) {
+  // Each worker holds one of eight fibers that end together only: all have to be found, wherever the first one runs.
+  runtime rt{on(GetParam())};
+  for (int spawner = 0; spawner < 8; ++spawner)
+    rt.spawn(fiber_options{.worker = spawner}, [] {
+        std::atomic<int> running{0};
+        std::vector<join_handle<void>> all;
+        for (int i = 0; i < 7; ++i)
+          all.push_back(spawn([&] {
+            running.fetch_add(1);
+            while (running.load() != 8) ::sched_yield();
+          }));
+        running.fetch_add(1);
+        while (running.load() != 8) ::sched_yield();
+        for (auto& f : all) f.join();
+      }).join();
+}
+
+std::string dumped() {
+  std::FILE* file = std::tmpfile();
+  EXPECT_TRUE(dump(::fileno(file)));
+  struct stat about{};
+  ::fstat(::fileno(file), &about);
+  std::string all(static_cast<std::size_t>(about.st_size), '\0');
+  EXPECT_EQ(::pread(::fileno(file), all.data(), all.size(), 0), about.st_size);
+  std::fclose(file);
+  return all;
+}
+
+TEST(topology_dumps, show_who_is_near_to_whom) {
+  runtime rt{on("2 nodes 2 caches 2 cores")};
+  // All threads have begun once each worker has run something.
+  for (int i = 0; i < 8; ++i) rt.spawn(fiber_options{.worker = i}, [] {}).join();
+  const std::string text = dumped();
+  EXPECT_NE(text.find("  share a cache: 0 1 | 2 3 | 4 5 | 6 7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  share a node: 0 1 2 3 | 4 5 6 7\n"), std::string::npos) << text;
+}
+
+TEST(topology_dumps, are_silent_where_all_are_alike) {
+  runtime rt{on("8 cores")};
+  EXPECT_EQ(dumped().find("share a"), std::string::npos);
+  runtime two{on("2 nodes", 2)};
+  EXPECT_EQ(dumped().find("share a"), std::string::npos);
+}
+
+TEST(topology_options, may_come_from_the_environment) {
+  ASSERT_EQ(::setenv("RAMIE_TOPOLOGY", "2 caches 2 cores", 1), 0);
+  {
+    runtime rt{{.workers = 4}};
+    EXPECT_EQ(rt.options().topology, "2 caches 2 cores");
+    runtime given{on("4 cores", 4)};
+    EXPECT_EQ(given.options().topology, "4 cores");
+  }
+  ASSERT_EQ(::setenv("RAMIE_TOPOLOGY", "two sockets", 1), 0);
+  for (const int workers : {1, 4}) EXPECT_THROW((runtime{{.workers = workers}}), invalid_argument);
+  ASSERT_EQ(::unsetenv("RAMIE_TOPOLOGY"), 0);
+  EXPECT_THROW(runtime{on("2 sockets")}, invalid_argument);
+}
+
+}  // namespace
+}  // namespace ramie
