@@ -30,6 +30,7 @@ workload mutex_workload();
 workload timers_workload();
 workload overhead_workload();
 workload ticker_workload();
+workload wake_workload();
 workload idle_workload();
 workload actors_workload();
 workload idle_actors_workload();

@@ -37,6 +37,8 @@ const std::multimap<std::string, parameter_values>& small_sizes() {
       {"timers", {{"count", 1000}}},
       {"overhead", {{"n", 10}, {"x", 1000}}},
       {"ticker", {{"hogs", 2}, {"ticks", 20}, {"period-us", 500}}},
+      {"wake", {{"count", 50}, {"pause-us", 0}}},
+      {"wake", {{"count", 5}, {"pause-us", 100}}},
       {"idle", {{"seconds", 1}}},
       {"actors", {{"count", 1}}},
       {"actors", {{"count", 1234}}},
