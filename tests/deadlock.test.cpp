@@ -18,12 +18,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ThreadSanitizer keeps a thread of its own, which might be anything.
-#if RAMIE_TSAN
-#define SKIP_WITH_FOREIGN_THREADS() GTEST_SKIP() << "the sanitizer's own thread keeps deadlocks from being reported"
-#else
-#define SKIP_WITH_FOREIGN_THREADS() static_cast<void>(0)
-#endif
+// Threads that are not the program's own might be anything: ThreadSanitizer's, and that of an emulator.
+#define SKIP_WITH_FOREIGN_THREADS()              \
+  if (RAMIE_TSAN || detail::testing::emulated()) \
+  GTEST_SKIP() << "a thread that is not ours keeps deadlocks from being reported"
 
 class deadlocks : public ::testing::TestWithParam<int> {
  protected:
