@@ -10,6 +10,7 @@ browser_packages=(chromium=chromium fonts-dejavu-core)
 debug_packages=(gdb=gdb valgrind=valgrind)
 coverage_packages=(gcovr=gcovr)
 docs_packages=(doxygen=doxygen)
+cppcheck_packages=(cppcheck=cppcheck)
 
 # The version whose clang-format decides, wherever the distribution has it.
 clang_version_preferred=19

@@ -56,9 +56,10 @@ void* substitute_for(actor_cell& c, const type_info& message) noexcept;
 template <class A, class M>
 RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
   using R = reply_of<A, M>;
-  if (c.more.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+  if (c.more.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
     if (void* other = substitute_for(c, type_of<M>()); other != nullptr)
       return static_cast<R>(static_cast<substitute<M, R>*>(other)->call(m));
+  }
   return static_cast<R>(call_on(*static_cast<A*>(c.state()), m));
 }
 

@@ -27,8 +27,7 @@ namespace {
 /// One metric after the other, as the format wants them: all lines of a name together.
 class exposition {
  public:
-  explicit exposition(const std::string& runtime) {
-    labels_ = "runtime=\"";
+  explicit exposition(const std::string& runtime) : labels_{"runtime=\""} {
     for (const char c : runtime) {
       if (c == '"' || c == '\\') labels_ += '\\';
       if (c == '\n') labels_ += "\\n";

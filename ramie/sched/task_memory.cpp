@@ -73,9 +73,10 @@ void trim_task_memory() noexcept {
 }
 
 void* allocate_task(std::uint8_t list) {
-  if (worker* w = current_worker(); w != nullptr) [[likely]]
+  if (worker* w = current_worker(); w != nullptr) [[likely]] {
     if (void* memory = w->blocks.take(list); memory != nullptr) [[likely]]
       return memory;
+  }
   return ::operator new(task_cache::block_sizes[list]);
 }
 

@@ -161,9 +161,10 @@ class wait {
   /// withdrawn.
   RAMIE_ALWAYS_INLINE wake_reason suspend() {
     if (mode_ == mode::fiber &&
-        (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed) [[likely]]
+        (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed) [[likely]] {
       if (suspend_here(current_forks(), after_switch::park)) [[likely]]
         return reason();
+    }
     return suspend_slowly();
   }
   /// As above, no later than `deadline`: then wake_reason::timeout.
