@@ -26,6 +26,9 @@ endmacro()
 # Every <folder>/**/*.test.cpp becomes a program of its own: ramie/stack/pool.test.cpp is test_stack_pool, and its cases are
 # stack.pool.<suite>.<case> to ctest, labelled `stack`. Further arguments are libraries to link.
 function(ramie_add_tests folder)
+  if(RAMIE_COVERAGE AND NOT TARGET ramie_dying)
+    add_library(ramie_dying OBJECT "${PROJECT_SOURCE_DIR}/tests/coverage/dying.cpp")
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.test.cpp")
   list(FILTER sources EXCLUDE REGEX "\\.interleave\\.test\\.cpp$")
   foreach(source IN LISTS sources)
@@ -36,6 +39,9 @@ function(ramie_add_tests folder)
 
     add_executable(${program} "${PROJECT_SOURCE_DIR}/${source}")
     target_link_libraries(${program} PRIVATE ramie::ramie GTest::gtest_main ${ARGN})
+    if(RAMIE_COVERAGE)
+      target_sources(${program} PRIVATE $<TARGET_OBJECTS:ramie_dying>)
+    endif()
     ramie_own_code(${program})
     # Listing the cases before the run, not while building, lets a cross build list them under its emulator.
     gtest_discover_tests(
