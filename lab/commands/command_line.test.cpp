@@ -83,6 +83,7 @@ TEST(ramie_lab, says_what_is_wrong_with_the_command_line) {
       {"skynet --workers 9999", "ramie-lab: --workers 9999: must be a whole number from 0 to 1024, or all\n"},
       {"skynet --runs many", "ramie-lab: --runs many: must be a whole number"},
       {"skynet --placement anywhere", "ramie-lab: --placement anywhere: must be one of work_stealing"},
+      {"skynet --stacks none", "ramie-lab: --stacks none: must be one of guarded, pooled, fresh"},
       {"skynet --tea", "--tea"},
       {"bench --only tea", "ramie-lab: --only tea: the bench has skynet"},
   };

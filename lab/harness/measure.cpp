@@ -54,6 +54,9 @@ class measurement {
     ramie::runtime_options options;
     options.workers = r.workers;
     options.placement = *placement;
+    const auto stacks = find_stacks(r.stacks);
+    if (!stacks) throw usage_error{"there are no stacks " + r.stacks + "; there are " + stacks_names()};
+    options.guard = *stacks;
     if (s.adjust != nullptr) s.adjust(options);
     return options;
   }

@@ -95,6 +95,11 @@ void add_options(CLI::App& command, const workload& w, typed_options& typed) {
       .add_option("--workers", typed.workers, "a list of numbers of workers; all (or 0): as many as the runtime picks")
       ->capture_default_str();
   command.add_option("--placement", typed.placement, "who runs what: " + placement_names())->capture_default_str();
+  command
+      .add_option("--stacks", typed.stacks,
+                  "where stacks come from: " + stacks_names() +
+                      " (a pool with guards, a pool without, or mapped anew for each use)")
+      ->capture_default_str();
   command.add_option("--runs", typed.runs, "measured runs")->capture_default_str();
   command.add_option("--warmup", typed.warmup, "runs before those, not measured")->capture_default_str();
   command.add_flag("--json", typed.json, "one JSON object a line on standard output, and nothing else there");
@@ -114,9 +119,12 @@ std::vector<request> requests_for(const workload& w, const typed_options& typed)
   const std::vector<const style*> styles = parse_styles(w, typed.styles);
   const std::vector<int> workers = parse_workers(typed.workers);
   check_placement(typed.placement);
+  if (!find_stacks(typed.stacks))
+    throw usage_error{fmt::format("--stacks {}: must be one of {}", typed.stacks, stacks_names())};
   request common;
   common.workload = w.name;
   common.placement = typed.placement;
+  common.stacks = typed.stacks;
   common.runs = static_cast<int>(parse_number("--runs", typed.runs, 1, runs_max));
   common.warmup = static_cast<int>(parse_number("--warmup", typed.warmup, 0, runs_max));
   common.yardstick = !typed.no_yardstick;

@@ -21,6 +21,7 @@ struct typed_options {
   std::string styles = "all";
   std::string workers;
   std::string placement = "work_stealing";
+  std::string stacks = "guarded";
   std::string runs;
   std::string warmup;
   std::map<std::string, std::string> parameters;

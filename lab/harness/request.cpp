@@ -71,6 +71,7 @@ json json_of(const request& r) {
   j["style"] = r.style;
   j["workers"] = r.workers;
   j["placement"] = r.placement;
+  j["stacks"] = r.stacks;
   j["runs"] = r.runs;
   j["warmup"] = r.warmup;
   j["yardstick"] = r.yardstick;
@@ -98,6 +99,7 @@ request request_from_json(const json& j) {
   j.at("style").get_to(r.style);
   get_whole(j, "workers", r.workers);
   j.at("placement").get_to(r.placement);
+  j.at("stacks").get_to(r.stacks);
   get_whole(j, "runs", r.runs);
   get_whole(j, "warmup", r.warmup);
   j.at("yardstick").get_to(r.yardstick);

@@ -20,6 +20,7 @@ struct request {
   std::string style;
   int workers = 0;  // 0: as many as the runtime picks
   std::string placement = "work_stealing";
+  std::string stacks = "guarded";
   int runs = 5;
   int warmup = 1;
   bool yardstick = true;

@@ -18,15 +18,36 @@ constexpr std::array placements{
     named_placement{"dedicated", ramie::placement::dedicated},
 };
 
-}  // namespace
+struct named_stacks {
+  std::string_view name;
+  ramie::stack_guard value;
+};
 
-std::string placement_names() {
+constexpr std::array stacks{
+    named_stacks{"guarded", ramie::stack_guard::automatic},
+    named_stacks{"pooled", ramie::stack_guard::none},
+    named_stacks{"fresh", ramie::stack_guard::fresh},
+};
+
+template <class Table>
+std::string names_of(const Table& table) {
   std::string names;
-  for (const auto& p : placements) {
+  for (const auto& entry : table) {
     if (!names.empty()) names += ", ";
-    names += p.name;
+    names += entry.name;
   }
   return names;
+}
+
+}  // namespace
+
+std::string placement_names() { return names_of(placements); }
+std::string stacks_names() { return names_of(stacks); }
+
+std::optional<ramie::stack_guard> find_stacks(std::string_view name) {
+  for (const auto& s : stacks)
+    if (s.name == name) return s.value;
+  return std::nullopt;
 }
 
 std::optional<ramie::placement> find_placement(std::string_view name) {

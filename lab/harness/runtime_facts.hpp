@@ -22,6 +22,11 @@ std::optional<ramie::placement> find_placement(std::string_view name);
 
 std::string_view name_of(ramie::placement p);
 
+/// What --stacks may say, separated by ", ": pooled (without guards), guarded (pooled, ramie's default), fresh.
+std::string stacks_names();
+/// Nothing if it says something else.
+std::optional<ramie::stack_guard> find_stacks(std::string_view name);
+
 /// How many workers a runtime picks by itself. Starts one to see, for the answer depends on machine and environment.
 int standard_worker_count();
 

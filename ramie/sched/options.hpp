@@ -35,7 +35,8 @@ enum class affinity {
 
 /// What keeps an overflowing stack from its neighbour. `automatic`: MADV_GUARD_INSTALL where the kernel has it
 /// (Linux 6.13+), else mprotect, which is bounded by the sysctl vm.max_map_count.
-enum class stack_guard { automatic, madvise, mprotect, none };
+/// `fresh`, for measurements: as mprotect, and every stack is mapped anew each time it is used.
+enum class stack_guard { automatic, madvise, mprotect, none, fresh };
 
 struct runtime_options {
   /// Worker threads, 1 to 1024. 0: RAMIE_WORKERS, else one per CPU that the affinity mask and the cgroup's quota allow.

@@ -64,6 +64,7 @@ guard_kind to_guard_kind(stack_guard guard) noexcept {
     case stack_guard::madvise: return guard_kind::madvise;
     case stack_guard::mprotect: return guard_kind::mprotect;
     case stack_guard::none: return guard_kind::none;
+    case stack_guard::fresh: return guard_kind::fresh;
     case stack_guard::automatic: break;
   }
   return guard_kind::automatic;

@@ -78,7 +78,7 @@ std::size_t guards_by_mprotect() noexcept { return mprotect_guards.load(std::mem
 
 std::size_t install_guards(const iovec* ranges, std::size_t count, guard_kind kind, refusal& why) noexcept {
   if (kind == guard_kind::none) return count;
-  if (kind == guard_kind::mprotect) return install_by_mprotect(ranges, count, why);
+  if (kind == guard_kind::mprotect || kind == guard_kind::fresh) return install_by_mprotect(ranges, count, why);
   const std::size_t done = advise_all(ranges, count, advice_guard_install);
   if (done < count) why = {refusal::call::guard_by_madvise, errno, ranges[done].iov_len};
   return done;

@@ -13,6 +13,9 @@
 // could do nothing better than wait for that slab. Guards are made, and pages given back, outside it, on stacks that
 // are in no list.
 //
+// Stacks of the kind `fresh` are P5 as soon as they come back, in no cache, and get fresh pages and a guard on the way
+// from there to P3. One for which the system has no mapping then is lost.
+//
 // The fields of the descriptor that the scheduler owns (saved, wait_word, occupant) are never written here after the
 // first hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its wait is over.
 #include <ramie/stack/pool.hpp>
@@ -29,6 +32,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -117,8 +121,10 @@ class stack_class {
   void give(stack_list given) noexcept;
   void trim() noexcept;
   stack_pool_stats stats() const noexcept;
+  [[nodiscard]] bool is_fresh() const noexcept { return guard == guard_kind::fresh; }
 
  private:
+  void map_again(stack_list& used, refusal& why) noexcept;
   stack_list take_bare(std::size_t most, refusal& why) noexcept;
   bool grow(refusal& why) noexcept;
   void make_guards(stack_list& bare, refusal& why) noexcept;
@@ -143,18 +149,18 @@ class stack_class {
 
 stack_list stack_class::take(std::size_t most, refusal& why) noexcept {
   stack_list taken;
+  bool bare = false;
   {
     const std::lock_guard guard_of_lists{lock_};
     taken = young_.pop(most);
     if (taken.count == 0) taken = old_.pop(most);
     if (taken.count == 0) taken = cold_.pop(most);
-    slots_in_use_ += taken.count;
-    if (taken.count != 0) return taken;
-
-    taken = take_bare(std::min(most, fresh_at_once), why);
+    bare = taken.count == 0;
+    if (bare) taken = take_bare(std::min(most, fresh_at_once), why);
     slots_in_use_ += taken.count;
   }
-  if (taken.count != 0) make_guards(taken, why);
+  if (bare && taken.count != 0) make_guards(taken, why);
+  else if (is_fresh()) map_again(taken, why);
   return taken;
 }
 
@@ -207,8 +213,30 @@ void stack_class::make_guards(stack_list& bare, refusal& why) noexcept {
   bare_.push(std::exchange(bare, guarded));
 }
 
+/// Leaves in `used` those for which the system had mappings.
+void stack_class::map_again(stack_list& used, refusal& why) noexcept {
+  stack_list mapped;
+  while (used.count != 0) {
+    stack* s = used.pop();
+    char* const base = slot_base(*s);
+    if (calls().map_again(base, slot_size) == nullptr) why = {refusal::call::map_stacks, errno, slot_size};
+    else if (calls().protect(base, guard_size, PROT_NONE) != 0)
+      why = {refusal::call::guard_by_mprotect, errno, guard_size};
+    else mapped.push(s);
+  }
+  used = mapped;
+}
+
 void stack_class::give(stack_list given) noexcept {
   stack_list excess;
+  if (is_fresh()) {
+    {
+      const std::lock_guard guard_of_lists{lock_};
+      slots_in_use_ -= given.count;
+    }
+    while (given.count != 0) chill(given.pop(chilled_at_once));
+    return;
+  }
   {
     const std::lock_guard guard_of_lists{lock_};
     slots_in_use_ -= given.count;
@@ -278,7 +306,7 @@ namespace {
 
 constexpr int size_log2_min = std::countr_zero(stack_size_min);
 constexpr std::size_t sizes = static_cast<std::size_t>(std::countr_zero(stack_size_max) - size_log2_min) + 1;
-constexpr std::size_t guard_kinds = 4;
+constexpr std::size_t guard_kinds = 5;
 
 // Every class there is. Never destroyed, because threads that outlive main may still give stacks back.
 constinit std::array<std::array<atomic<stack_class*>, guard_kinds>, sizes> classes{};
@@ -362,18 +390,21 @@ void forget_frames([[maybe_unused]] stack& s) noexcept {
 #endif
 }
 
+std::size_t stack_cache::count_at_least() const noexcept { return class_->is_fresh() ? capacity : 0; }
+
 stack* stack_cache::refill() noexcept {
   refusal why;
-  stack_list taken = class_->take(capacity / 2, why);
+  stack_list taken = class_->take(class_->is_fresh() ? 1 : capacity / 2, why);
   if (taken.count == 0) return nullptr;
   stack* s = taken.pop();
   first_ = taken.first;
-  count_ = taken.count;
+  count_ = taken.count + count_at_least();
   forget_frames(*s);
   return s;
 }
 
 void stack_cache::spill() noexcept {
+  if (class_->is_fresh()) return flush();
   stack_list all{first_, count_};
   const stack_list kept = all.pop(capacity / 2);
   first_ = kept.first;
@@ -382,7 +413,8 @@ void stack_cache::spill() noexcept {
 }
 
 void stack_cache::flush() noexcept {
-  if (count_ != 0) class_->give({std::exchange(first_, nullptr), std::exchange(count_, 0)});
+  const stack_list all{std::exchange(first_, nullptr), std::exchange(count_, count_at_least()) - count_at_least()};
+  if (all.count != 0) class_->give(all);
 }
 
 }  // namespace ramie::detail

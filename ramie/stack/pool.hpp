@@ -15,6 +15,7 @@ enum class guard_kind : std::uint8_t {
   madvise,    // MADV_GUARD_INSTALL; no mapping of its own
   mprotect,   // PROT_NONE; two mappings a stack, so bounded by vm.max_map_count
   none,       // no guard: an overflow corrupts the neighbour. For measurements only
+  fresh,      // as mprotect, and mapped anew at each use: what a pool saves. For measurements only
 };
 
 inline constexpr std::size_t stack_size_min = 16 * 1024;
@@ -64,7 +65,7 @@ void forget_frames(stack& s) noexcept;
 /// A worker's own LIFO store of stacks of one class. One thread at a time; never suspends.
 class stack_cache {
  public:
-  explicit stack_cache(stack_class& c) noexcept : class_{&c} {}
+  explicit stack_cache(stack_class& c) noexcept : class_{&c}, count_{count_at_least()} {}
   stack_cache(const stack_cache&) = delete;
   stack_cache& operator=(const stack_cache&) = delete;
   ~stack_cache() { flush(); }
@@ -94,10 +95,12 @@ class stack_cache {
   static constexpr std::size_t capacity = 64;
   RAMIE_COLD stack* refill() noexcept;  // takes half a cache from the depot at once
   RAMIE_COLD void spill() noexcept;     // gives the colder half to the depot
+  /// As good as full where stacks are always fresh: nothing stays here.
+  [[nodiscard]] std::size_t count_at_least() const noexcept;
 
   stack_class* class_;
   stack* first_ = nullptr;
-  std::size_t count_ = 0;
+  std::size_t count_;
 };
 
 }  // namespace ramie::detail

@@ -101,6 +101,41 @@ TEST(stack_class_of, creates_one_class_however_many_ask_at_once) {
   EXPECT_EQ(std::set<stack_class*>(got.begin(), got.end()).size(), 1u);
 }
 
+// Stacks that are mapped anew.
+
+TEST(fresh_stacks, come_back_empty_and_guarded) {
+  stack_class& c = stack_class_of(64 * kib, guard_kind::fresh);
+  stack_cache cache{c};
+  for (int i = 0; i < 20; ++i) {
+    stack* s = cache.try_acquire();
+    ASSERT_NE(s, nullptr);
+    for (char* at = lowest_usable(*s); at < s->top; at += 1000) {
+      EXPECT_EQ(*at, 0);
+      *at = 'x';
+    }
+    EXPECT_TRUE(testing::readable(lowest_usable(*s)));
+    EXPECT_FALSE(testing::readable(lowest_usable(*s) - 1));
+    EXPECT_EQ(stats(c).slots_in_use, 1u);
+    cache.release(s);
+    EXPECT_EQ(stats(c).slots_in_use, 0u);
+    EXPECT_EQ(stats(c).slots_warm, 0u);
+  }
+}
+
+TEST(fresh_stacks, are_lost_where_there_is_no_mapping_for_them) {
+  stack_class& c = stack_class_of(128 * kib, guard_kind::fresh);
+  stack* first = acquire_stack(c);
+  release_stack(first);
+  {
+    const testing::failing_calls none{0, 0};
+    EXPECT_EQ(try_acquire_stack(c), nullptr);
+  }
+  stack* second = acquire_stack(c);
+  EXPECT_NE(second, nullptr);
+  EXPECT_NE(second, first);
+  release_stack(second);
+}
+
 // One stack.
 
 TEST(stacks, are_distinct_aligned_and_writable_from_guard_to_top) {

@@ -24,6 +24,12 @@ void* map(std::size_t size) noexcept {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
+void* map_again(void* address, std::size_t size) noexcept {
+  void* memory = ::mmap(address, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
 int unmap(void* address, std::size_t size) noexcept { return ::munmap(address, size); }
 
 int advise(void* address, std::size_t size, int advice) noexcept { return ::madvise(address, size, advice); }
@@ -60,7 +66,7 @@ constinit std::atomic<const memory_calls*> replaced{nullptr};
 
 }  // namespace
 
-constinit const memory_calls kernel_calls{map, unmap, advise, advise_ranges, protect, max_map_count};
+constinit const memory_calls kernel_calls{map, unmap, map_again, advise, advise_ranges, protect, max_map_count};
 
 const memory_calls& calls() noexcept {
   const memory_calls* r = replaced.load(std::memory_order_acquire);  // with the release in replace_calls

@@ -15,6 +15,8 @@ inline constexpr int advice_guard_remove = 103;
 struct memory_calls {
   void* (*map)(std::size_t size) noexcept;  // fresh private pages, reserved only
   int (*unmap)(void* address, std::size_t size) noexcept;
+  /// Fresh pages in the place of those that are there; gives `address`.
+  void* (*map_again)(void* address, std::size_t size) noexcept;
   int (*advise)(void* address, std::size_t size, int advice) noexcept;
   /// Several ranges in one call; gives how many bytes were advised, from the first range on.
   ssize_t (*advise_ranges)(const iovec* ranges, std::size_t count, int advice) noexcept;

@@ -51,6 +51,9 @@ class failing_calls {
   static int unmap(void* address, std::size_t size) noexcept {
     return fails() ? -1 : kernel_calls.unmap(address, size);
   }
+  static void* map_again(void* address, std::size_t size) noexcept {
+    return fails() ? nullptr : kernel_calls.map_again(address, size);
+  }
   static int advise(void* address, std::size_t size, int advice) noexcept {
     return fails() ? -1 : kernel_calls.advise(address, size, advice);
   }
@@ -61,7 +64,8 @@ class failing_calls {
     return fails() ? -1 : kernel_calls.protect(address, size, protection);
   }
 
-  static inline const memory_calls table{map, unmap, advise, advise_ranges, protect, kernel_calls.max_map_count};
+  static inline const memory_calls table{
+      map, unmap, map_again, advise, advise_ranges, protect, kernel_calls.max_map_count};
   static inline std::atomic<std::size_t> made_{0}, first_{0}, last_{0};
   static inline std::atomic<int> code_{0};
 };
@@ -98,7 +102,7 @@ inline void release_all(std::vector<stack*>& stacks) {
 
 /// The kinds of guard that can be had here.
 inline std::vector<guard_kind> kinds() {
-  std::vector<guard_kind> here{guard_kind::mprotect, guard_kind::none};
+  std::vector<guard_kind> here{guard_kind::mprotect, guard_kind::none, guard_kind::fresh};
   if (kernel_has_guard_advice()) here.push_back(guard_kind::madvise);
   return here;
 }
