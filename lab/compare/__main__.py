@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from compare import install, manifest, store
-from compare.cases import all_cases
-from compare.plan import MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, turns
+from compare import budget, install, manifest, store
+from compare.cases import all_cases, matrix_cases
+from compare.plan import MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, mallocs_here, turns
 from compare.progress import Progress, readable_time
 from compare.sampling import take_sample
 from compare.verdict import summary_table
@@ -34,6 +34,8 @@ def arguments():
     parser.add_argument("--styles", type=words, default=(), help="only these styles of ramie")
     parser.add_argument("--placements", type=words, default=(), help="ramie also with these placements")
     parser.add_argument("--mallocs", type=words, default=("glibc",), help=f"a list of {', '.join(MALLOCS)}: for skynet")
+    parser.add_argument("--matrix", action="store_true",
+                        help="skynet by policy, stacks and malloc (those that are here), beside Boost.Fiber's")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_const", const="quick", dest="size", help="within ten minutes (default)")
     size.add_argument("--full", action="store_const", const="full", dest="size", help="the experiments' sizes; hours")
@@ -41,7 +43,9 @@ def arguments():
     parser.set_defaults(size="quick")
     parser.add_argument("--rounds", type=int, help="how often each takes its turn (quick: 7, full: 11)")
     parser.add_argument("--runs", type=int, default=1, help="measured runs a turn, of which the median counts (1)")
-    parser.add_argument("--minutes", type=float, help="begin no round after this time (quick: 9)")
+    parser.add_argument("--minutes", type=float, help="how long it may take (quick: 9); what does not fit is left out, and named")
+    parser.add_argument("--all-styles", action="store_true",
+                        help="all styles to the end, though time is limited; else the best of each system after the first round")
     parser.add_argument("--timeout", type=float, help="seconds after which a turn is given up")
     parser.add_argument("--fresh", action="store_true", help="do not go on with what was interrupted")
     parser.add_argument("--output", type=Path, help="the results file (default: a new one in build/compare)")
@@ -89,27 +93,61 @@ class Comparison:
         self.rounds = options.rounds or limits["rounds"]
         self.timeout_s = options.timeout or limits["timeout_s"]
         minutes = options.minutes or limits["minutes"]
-        self.deadline = time.monotonic() + minutes * 60 if minutes else None
+        self.seconds = minutes * 60 if minutes else None
+        self.begun = time.monotonic()
+        self.drops_styles = not options.all_styles
+        self.plan = None  # where time is limited, after the first round
+        self.left_out = set()  # groups for which there was no time in the first one
         self.progress = Progress()
         self.done = {(s["group"], s["contestant"], s["round"]) for s in results["samples"]}
         # Who has failed does not get another turn: it would only cost the others time.
         self.failed = {(s["group"], s["contestant"]) for s in results["samples"] if not s["ok"]}
 
+    def seconds_left(self):
+        return self.seconds - (time.monotonic() - self.begun)
+
+    def has_turn(self, round_number, group, contestant):
+        if (group.key, contestant.key, round_number) in self.done or (group.key, contestant.key) in self.failed \
+                or group.key in self.left_out or round_number >= group.case.rounds_max:
+            return False
+        return round_number == 0 or not self.plan or self.plan.has_turn(group, contestant, round_number)
+
     def steps(self):
         """(round, group, contestant) still to be done."""
+        # Where time is limited those of the verdict come first in the first round: the others may be left out.
+        first = sorted(self.groups, key=lambda group: not group.case.headline) if self.seconds else self.groups
         for round_number in range(self.rounds):
-            for group in self.groups:
-                if round_number >= group.case.rounds_max:
-                    continue
+            for group in first if round_number == 0 else self.groups:
                 for contestant in turns(group.contestants, round_number):
-                    if (group.key, contestant.key, round_number) not in self.done \
-                            and (group.key, contestant.key) not in self.failed:
+                    if self.has_turn(round_number, group, contestant):
                         yield round_number, group, contestant
+
+    def fit(self, round_number):
+        """Before each round after the first: what of the rest there is time for."""
+        if not self.seconds or round_number == 0 or not self.drops_styles:
+            return
+        before = sum(self.plan.rounds.values()) if self.plan else 0
+        done = {}
+        for sample in self.results["samples"]:
+            done[sample["group"]] = max(done.get(sample["group"], 0), sample["round"] + 1)
+        self.plan = budget.Plan(self.groups, self.results, self.seconds_left(), done, self.rounds)
+        if not before:
+            self.progress.say(f"time for {self.plan.text()}")
+        self.results["plan"] = self.plan.text()
+
+    def leave_out_the_rest(self, group):
+        """Of the first round, when it has taken too long: all groups that have not begun."""
+        begun = {sample["group"] for sample in self.results["samples"]}
+        if not begun or group.key in begun or self.seconds_left() > self.seconds * (1 - budget.FIRST_SHARE):
+            return False
+        self.left_out |= {group.key for group in self.groups} - begun
+        self.progress.say(f"no time for {len(self.left_out)} groups: {', '.join(sorted(self.left_out))}")
+        return True
 
     def time_left(self, todo):
         left = self.progress.time_left([(group.key, contestant.key) for _, group, contestant in todo])
-        if left is not None and self.deadline:
-            left = min(left, max(0.0, self.deadline - time.monotonic()))
+        if left is not None and self.seconds:
+            left = min(left, max(0.0, self.seconds_left()))
         return left
 
     def take_turn(self, round_number, group, contestant):
@@ -130,18 +168,24 @@ class Comparison:
 
     def run(self):
         """True if all of it was measured, false if time was up."""
-        last = None
+        last, fitted = None, 0
         while todo := list(self.steps()):
             round_number, group, contestant = todo[0]
             if last != (round_number, group.key):
                 if last:
                     store.save(self.path, self.results)
                 # Only whole groups: half of one would have no partner to be compared with.
-                if last and round_number > 0 and self.deadline and time.monotonic() > self.deadline:
+                if self.seconds and round_number > 0 and self.seconds_left() < 0:
                     return False
+                if self.seconds and round_number == 0 and self.leave_out_the_rest(group):
+                    continue
+                if round_number > fitted:
+                    self.fit(round_number)
+                    fitted = round_number
+                    continue
             # One line a group is enough where lines stay.
             if self.progress.is_terminal or last != (round_number, group.key):
-                last = (round_number, group.key)
+                last = round_number, group.key
                 self.progress.show(len(self.done), len(self.done) + len(todo),
                                    f"{group.key}: {contestant.key}, round {round_number + 1}", self.time_left(todo))
             self.take_turn(round_number, group, contestant)
@@ -164,12 +208,17 @@ def prepare(options):
     choice = Choice(size=options.size, workloads=options.workload, peers=options.peers or (),
                     workers=tuple(int(w) for w in options.workers), styles=options.styles, mallocs=options.mallocs,
                     placements=options.placements, runs=options.runs)
+    if options.matrix:
+        choice.workloads = choice.workloads or ("skynet",)
+        choice.mallocs = mallocs_here() if choice.mallocs == ("glibc",) else choice.mallocs
+        for name in sorted(set(MALLOCS) - set(choice.mallocs)):
+            print(f"without {name}", file=sys.stderr)
     check_mallocs(choice.mallocs)
     peers, missing_peers = chosen_peers(options.peers)
     known = ask_lab("list", "--json")
     abilities = {entry["workload"]: entry["styles"] for entry in known}
     placements = known[0].get("placements", ())
-    groups, missing_cases = make_plan(all_cases(choice.size), choice, abilities, peers, placements)
+    groups, missing_cases = make_plan((matrix_cases if options.matrix else all_cases)(choice.size), choice, abilities, peers, placements)
     if not groups:
         raise PlanError("nothing to measure: ramie-lab has none of " + ", ".join(missing_cases))
     for key, why in missing_peers.items():
@@ -208,6 +257,7 @@ def main():
             store.save(path, results)
             print(f"\ninterrupted; the same command goes on with {path}", file=sys.stderr)
             return 130
+        results["left_out"] = sorted(comparison.left_out)
         results["finished"] = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         results["took_seconds"] = round(results.get("took_seconds", 0) + time.monotonic() - start, 1)
         store.save(path, results)

@@ -135,6 +135,17 @@ class Comparisons(Pretending):
         lines = verdict.lines_of(results, results["cases"][0])
         self.assertEqual(lines[1].ratio.verdict, "not distinguishable")  # of one pair
 
+    def test_the_rest_of_the_first_round_is_left_out_when_time_is_up(self):
+        out, err = io.StringIO(), io.StringIO()
+        words = ["compare", "--workers=1,2,3", "--workload=skynet", "--minutes=0.00001"]
+        with mock.patch("sys.argv", words), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            self.assertEqual(compare_main.main(), 0)
+        results = self.results()
+        self.assertEqual({s["group"] for s in results["samples"]}, {"skynet, 1w"})
+        self.assertEqual(results["left_out"], ["skynet, 2w", "skynet, 3w"])
+        self.assertIn("no time for 2 groups", err.getvalue())
+        self.assertIsNotNone(results["finished"])
+
     def test_what_was_built_from_other_sources_does_not_run(self):
         with open(self.root / "peers/tea/tea.sh", "a", encoding="utf-8") as file:
             file.write("# changed\n")

@@ -22,12 +22,15 @@ class Contestant:
     style: str
     placement: str = ""  # ramie's, where it is not the default
     malloc: str = "glibc"
+    stacks: str = ""  # ramie's, where they are not guarded ones from a pool
 
     @property
     def key(self):
         key = f"{self.system}/{self.style}"
         if self.placement:
             key += f"@{self.placement}"
+        if self.stacks:
+            key += f"~{self.stacks}"
         return key if self.malloc == "glibc" else f"{key}+{self.malloc}"
 
 
@@ -70,6 +73,18 @@ def check_mallocs(names, load=ctypes.CDLL):
             raise PlanError(f"--mallocs {name}: {MALLOCS[name]} is not here; Debian's package is {PACKAGES[name]}") from None
 
 
+def mallocs_here():
+    """Those that can be put under a program."""
+    found = []
+    for name in MALLOCS:
+        try:
+            check_mallocs((name,))
+            found.append(name)
+        except PlanError:
+            pass
+    return tuple(found)
+
+
 def wanted(case, names):
     return not names or case.workload in names or case.family in names or case.key in names
 
@@ -81,8 +96,9 @@ def contestants_of(case, workers, choice, ramie_styles, peers, placements):
     for style in case.styles:
         if style in ramie_styles.get(case.workload, ()) and (not choice.styles or style in choice.styles):
             wanted_too = choice.placements or tuple(p for p in case.placements if p in placements)
-            found += [Contestant("ramie", style, placement, malloc)
-                      for placement in (("", *wanted_too) if style != "plain" else ("",)) for malloc in mallocs]
+            found += [Contestant("ramie", style, placement, malloc, stacks)
+                      for placement in (("", *wanted_too) if style != "plain" else ("",))
+                      for stacks in ("", *case.stacks) for malloc in mallocs]
     for peer in peers.values():
         ability = peer.abilities.get(case.family)
         if ability is None or (ability.workers and workers not in ability.workers):
@@ -104,7 +120,7 @@ def make_plan(cases, choice, ramie_styles, peers, placements=()):
     for case in cases:
         if not wanted(case, choice.workloads):
             continue
-        for workers in choice.workers:
+        for workers in (n for n in choice.workers if n >= case.workers_least or n == max(choice.workers)):
             contestants = contestants_of(case, workers, choice, ramie_styles, peers, placements)
             if not any(c.system == "ramie" and c.style != "plain" for c in contestants):
                 missing.append(case.key)
@@ -123,6 +139,8 @@ def command_of(contestant, case, workers, choice, lab, peers):
             words.append("--no-yardstick")
         if contestant.placement:
             words.append(f"--placement={contestant.placement}")
+        if contestant.stacks:
+            words.append(f"--stacks={contestant.stacks}")
         warmup = 1
     else:
         peer = peers[contestant.system]

@@ -1,3 +1,4 @@
+import dataclasses
 import unittest
 from pathlib import Path
 
@@ -63,6 +64,20 @@ class Plans(unittest.TestCase):
         groups, _ = plan.make_plan(self.cases, plan.Choice(workloads=("affinity",), workers=(2,)), {"affinity": ["actor"]},
                                    {}, ("work_stealing", "dedicated"))
         self.assertEqual([c.key for c in groups[0].contestants], ["ramie/actor", "ramie/actor@dedicated"])
+
+    def test_the_matrix_is_of_placements_stacks_and_mallocs(self):
+        peers = {"pot": dataclasses.replace(peer("pot", malloc=True), abilities={"skynet-matrix": Ability(styles=("a", "b-mapped"))})}
+        choice = plan.Choice(workers=(1,), mallocs=("glibc", "mimalloc"))
+        placements = ("work_stealing", "shared_queue", "round_robin")
+        groups, _ = plan.make_plan(cases.matrix_cases("quick"), choice, RAMIE, peers, placements)
+        keys = [c.key for c in groups[0].contestants]
+        self.assertEqual(len(keys), 3 * 3 * 2 + 2 * 2)
+        self.assertEqual(len(set(keys)), len(keys))
+        self.assertLessEqual({"ramie/channel", "ramie/channel~fresh", "ramie/channel@shared_queue~pooled+mimalloc", "pot/b-mapped+mimalloc"},
+                             set(keys))
+        one = next(c for c in groups[0].contestants if c.key == "ramie/channel@round_robin~fresh")
+        words, _ = plan.command_of(one, groups[0].case, 1, choice, "ramie-lab", peers)
+        self.assertLessEqual({"--placement=round_robin", "--stacks=fresh"}, set(words))
 
     def test_commands(self):
         group = self.groups(workloads=("skynet",), workers=(2,))[0]

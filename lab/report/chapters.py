@@ -3,7 +3,7 @@
 from compare import analysis
 from compare.analysis import number, readable_bytes
 
-from report import charts, model, page, published
+from report import charts, matrix, model, page, published
 from report.page import Cell, text
 
 KINDS = {analysis.FASTER: "better", analysis.SLOWER: "worse", analysis.UNDECIDED: "even"}
@@ -113,6 +113,8 @@ def case_section(m, by_workers):
     out = [f"<h3>{text(first['title'])}</h3>\n<p class=\"soft\">{text(model.parameters_text(first))}</p>\n",
            dot_chart(m, key, by_workers, first["metric"], first["metric_title"],
                      f"{first['metric_title']}, {better}; dots are medians, lines reach from the least to the most")]
+    if first["family"] == "skynet-matrix":
+        out.append(matrix.table(m, by_workers))
     if first["experiment"] in ("1 skynet", "2 sum"):
         out.append(dot_chart(m, f"{key} memory", by_workers, "peak_rss_bytes", "MiB, peak of the process",
                              "peak memory of the whole process, less is better", 2**20))
@@ -258,6 +260,8 @@ def how_measured(m):
     facts = [("started", results["started"]), ("finished", results["finished"] or "interrupted"),
              ("size", choice["size"]), ("turns taken", f"{len(samples):,}"),
              ("load average before a turn", f"{number(min(loads))} to {number(max(loads))}" if loads else "-")]
+    if results.get("plan"):
+        facts.append(("after the first round, for lack of time", results["plan"]))
     facts += [(name.replace("_", " "), value) for name, value in machine.items() if value not in ("", 0, None)]
     out.append(page.table(("", ""), [(name, Cell(value, kind="text")) for name, value in facts]))
     out.append("<h3>Peers</h3>\n")
@@ -266,6 +270,7 @@ def how_measured(m):
         for peer in results["peers"].values()]))
     missing = list(results.get("missing_peers", {}).items())
     missing += [(case, "not in this build of ramie-lab") for case in results.get("missing_cases", [])]
+    missing += [(group, "no time was left for it") for group in results.get("left_out", [])]
     missing += [("libcsp", "has no package; its published figures are shown")]
     out.append("<h3>Not here</h3>\n" + page.table(("", "why"), [(name, Cell(why, kind="text")) for name, why in missing]))
     failures = m.failures()

@@ -178,6 +178,26 @@ BENCH = {"program": "ramie-lab bench", "started": "2026-01-01", "took_seconds": 
     for style, workers in (("plain", 1), ("scope", 1), ("scope", 2))]}
 
 
+class Matrix(unittest.TestCase):
+    def test_contestants_are_taken_apart(self):
+        from report import matrix
+        self.assertEqual(matrix.parts_of("ramie/channel"), ("ramie", "work_stealing, channel", "pooled, guarded", "glibc"))
+        self.assertEqual(matrix.parts_of("ramie/channel@round_robin~fresh+mimalloc"),
+                         ("ramie", "round_robin, channel", "mapped anew, guarded", "mimalloc"))
+        self.assertEqual(matrix.parts_of("boost_fiber/shared_work-join-mapped+tcmalloc"),
+                         ("boost_fiber", "shared_work, join", "mapped anew, guarded", "tcmalloc"))
+
+    def test_is_a_table_of_all_that_was_measured(self):
+        from report import matrix
+        group = {"group": "g", "contestants": ["ramie/channel", "ramie/channel+mimalloc", "boost_fiber/shared_work-join"],
+                 "reference": "ramie/channel", "metric": "ns_per_unit", "more_is_better": False}
+        samples = [{"group": "g", "contestant": c, "round": 0, "ok": True, "ns_per_unit": v}
+                   for c, v in zip(group["contestants"], (50.0, 40.0, 1000.0))]
+        html = matrix.table(model.Model({"cases": [group], "peers": {}, "samples": samples}), {2: group})
+        for part in ("mimalloc, 2 workers", "glibc, 2 workers", "1,000", "20.0 x", "shared_work, join"):
+            self.assertIn(part, html)
+
+
 @unittest.skipUnless(PYTHON or REQUIRED, "no Python with matplotlib here")
 class Alone(unittest.TestCase):
     def test_results_of_the_bench_become_a_page(self):

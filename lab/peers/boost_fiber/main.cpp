@@ -4,6 +4,8 @@
 #include <common/skynet.hpp>
 
 #include <boost/fiber/all.hpp>
+#include <boost/fiber/pooled_fixedsize_stack.hpp>
+#include <boost/fiber/protected_fixedsize_stack.hpp>
 #include <boost/version.hpp>
 
 #include <array>
@@ -17,11 +19,24 @@ namespace fibers = boost::fibers;
 using channel = fibers::buffered_channel<std::int64_t>;
 using measure = std::function<void(const peer::run_once&)>;
 
-fibers::fixedsize_stack stacks() {
-  return fibers::fixedsize_stack{2 * fibers::fixedsize_stack::traits_type::page_size()};
-}
+std::size_t stack_size() { return 2 * fibers::fixedsize_stack::traits_type::page_size(); }
+
+// Where stacks come from: malloc, mmap with a guard page each time, or the library's pool, which is for one thread.
+struct from_malloc {
+  static fibers::fixedsize_stack make() { return fibers::fixedsize_stack{stack_size()}; }
+};
+struct mapped {
+  static fibers::protected_fixedsize_stack make() { return fibers::protected_fixedsize_stack{stack_size()}; }
+};
+struct pooled {
+  static fibers::pooled_fixedsize_stack& make() {
+    static fibers::pooled_fixedsize_stack all{stack_size()};
+    return all;
+  }
+};
 constexpr std::size_t capacity = 16;  // a power of two is asked for
 
+template <class Stacks>
 void by_detach(channel& parent, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
     parent.push(first);
@@ -30,8 +45,13 @@ void by_detach(channel& parent, std::int64_t first, std::int64_t leaves) {
   channel children{capacity};
   const std::int64_t part = leaves / peer::fan_out;
   for (std::int64_t i = 0; i < peer::fan_out; ++i) {
-    fibers::fiber{fibers::launch::post, std::allocator_arg, stacks(), by_detach,
-                  std::ref(children),   first + i * part,   part}
+    fibers::fiber{fibers::launch::post,
+                  std::allocator_arg,
+                  Stacks::make(),
+                  by_detach<Stacks>,
+                  std::ref(children),
+                  first + i * part,
+                  part}
         .detach();
   }
   std::int64_t sum = 0;
@@ -39,6 +59,7 @@ void by_detach(channel& parent, std::int64_t first, std::int64_t leaves) {
   parent.push(sum);
 }
 
+template <class Stacks>
 void by_join(channel& parent, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
     parent.push(first);
@@ -50,8 +71,8 @@ void by_join(channel& parent, std::int64_t first, std::int64_t leaves) {
   for (std::size_t i = 0; i < running.size(); ++i) {
     running[i] = fibers::fiber{fibers::launch::post,
                                std::allocator_arg,
-                               stacks(),
-                               by_join,
+                               Stacks::make(),
+                               by_join<Stacks>,
                                std::ref(children),
                                first + static_cast<std::int64_t>(i) * part,
                                part};
@@ -67,7 +88,7 @@ std::int64_t by_async(std::int64_t first, std::int64_t leaves) {
   std::array<fibers::future<std::int64_t>, peer::fan_out> running;
   const std::int64_t part = leaves / peer::fan_out;
   for (std::size_t i = 0; i < running.size(); ++i) {
-    running[i] = fibers::async(fibers::launch::post, std::allocator_arg, stacks(), by_async,
+    running[i] = fibers::async(fibers::launch::post, std::allocator_arg, from_malloc::make(), by_async,
                                first + static_cast<std::int64_t>(i) * part, part);
   }
   std::int64_t sum = 0;
@@ -75,10 +96,10 @@ std::int64_t by_async(std::int64_t first, std::int64_t leaves) {
   return sum;
 }
 
-template <void (*node)(channel&, std::int64_t, std::int64_t)>
+template <void (*node)(channel&, std::int64_t, std::int64_t), class Stacks = from_malloc>
 std::int64_t by_channel(std::int64_t leaves) {
   channel root{capacity};
-  fibers::fiber{fibers::launch::post, std::allocator_arg, stacks(), node, std::ref(root), 0, leaves}.detach();
+  fibers::fiber{fibers::launch::post, std::allocator_arg, Stacks::make(), node, std::ref(root), 0, leaves}.detach();
   return root.value_pop();
 }
 
@@ -131,7 +152,7 @@ void under(const std::string& scheduler, int workers, const std::function<void()
 template <std::int64_t (*root)(std::int64_t)>
 void skynet(const peer::options& o, const measure& m) {
   const std::int64_t leaves = o.number("leaves", 1'000'000);
-  under(o.style.substr(0, o.style.rfind('-')), o.workers, [&] {
+  under(o.style.substr(0, o.style.find('-')), o.workers, [&] {
     m([&] {
       std::int64_t sum = 0;
       const double seconds = peer::seconds_of([&] { sum = root(leaves); });
@@ -233,9 +254,13 @@ int main(int argc, char** argv) {
                                    {"mutex", "round_robin", "lock", mutex}};
   for (const char* scheduler : {"work_stealing", "shared_work", "round_robin"}) {
     const std::string name = scheduler;
-    entries.push_back({"skynet", name + "-detach", "fiber", skynet<by_channel<by_detach>>});
-    entries.push_back({"skynet", name + "-join", "fiber", skynet<by_channel<by_join>>});
+    entries.push_back({"skynet", name + "-detach", "fiber", skynet<by_channel<by_detach<from_malloc>>>});
+    entries.push_back({"skynet", name + "-join", "fiber", skynet<by_channel<by_join<from_malloc>>>});
+    entries.push_back({"skynet", name + "-detach-mapped", "fiber", skynet<by_channel<by_detach<mapped>, mapped>>});
+    entries.push_back({"skynet", name + "-join-mapped", "fiber", skynet<by_channel<by_join<mapped>, mapped>>});
     entries.push_back({"skynet", name + "-async", "fiber", skynet<by_future>});
   }
+  entries.push_back({"skynet", "round_robin-join-pooled", "fiber", skynet<by_channel<by_join<pooled>, pooled>>});
+  entries.push_back({"skynet", "round_robin-detach-pooled", "fiber", skynet<by_channel<by_detach<pooled>, pooled>>});
   return peer::run("boost_fiber", BOOST_LIB_VERSION, entries, argc, argv);
 }

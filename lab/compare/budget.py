@@ -1,0 +1,82 @@
+"""What a comparison that has to end by a certain time leaves out.
+
+In the first round everybody has a turn. Its times tell what a further round of each group will take, so then it is planned:
+ 1. Of a system with several styles only the best one goes on; ramie's reference always does.
+ 2. Who takes long for a turn has no more than TURNS_OF_THE_SLOW of them: such ratios are far from 1 anyway.
+ 3. Groups get one more round each, cheap ones first, as often as time allows; those of the verdict before the others. So
+    all have about as many.
+If even the first round takes too long, what is left of it when FIRST_SHARE of the time is gone is left out, and named.
+"""
+
+from compare import analysis, store
+
+FIRST_SHARE = 0.7  # of the time, for the first round; picked out of thin air
+SLOW_TURN_S = 2.5
+TURNS_OF_THE_SLOW = 3  # the least that give an interval worth the name
+
+
+def system_of(contestant):
+    return contestant.partition("/")[0]
+
+
+def best_of_each_system(samples_by_contestant, reference, metric, more_is_better):
+    """The contestants that go on."""
+    best = {}
+    for key, samples in samples_by_contestant.items():
+        values = analysis.values_by_round(samples, metric)
+        if not values:
+            continue
+        value = analysis.median(values.values()) * (-1 if more_is_better else 1)
+        system = system_of(key)
+        if key == reference or system not in best or (value < best[system][0] and best[system][1] != reference):
+            best[system] = (value, key)
+    return {key for _, key in best.values()}
+
+
+def planned_rounds(costs, first, seconds, most, done):
+    """{group: rounds in all}. `costs`: {group: seconds of one more}; `first`: those that go before others; `most`: {group: rounds at
+    most}; `done`: {group: rounds that it has had}."""
+    rounds = {group: done[group] for group in costs}
+    for group_set in (first, set(costs) - set(first)):
+        while True:
+            open_groups = [g for g in group_set if g in costs and rounds[g] < most[g]]
+            if not open_groups:
+                break
+            least = min(rounds[g] for g in open_groups)
+            group = min((g for g in open_groups if rounds[g] == least), key=lambda g: (costs[g], g))
+            if costs[group] > seconds:
+                break
+            seconds -= costs[group]
+            rounds[group] += 1
+    return rounds
+
+
+class Plan:
+    """Of the rounds after the first, made from what the results have."""
+
+    def __init__(self, groups, results, seconds, done, rounds):
+        self.keeps, self.slow = {}, set()
+        costs, most = {}, {}
+        for group in groups:
+            samples = store.samples_of(results, group.key)
+            took = {key: analysis.median(s["took_seconds"] for s in each) for key, each in samples.items()}
+            self.keeps[group.key] = best_of_each_system(samples, group.contestants[0].key, group.case.metric,
+                                                        group.case.more_is_better)
+            self.slow |= {(group.key, key) for key, each in took.items() if each > SLOW_TURN_S}
+            if samples:
+                costs[group.key] = sum(took[key] for key in self.keeps[group.key]) or 0.001
+                most[group.key] = min(rounds, group.case.rounds_max)
+        self.rounds = planned_rounds(costs, {g.key for g in groups if g.case.headline}, seconds, most, done)
+
+    def has_turn(self, group, contestant, round_number):
+        """After the first round."""
+        if round_number >= self.rounds.get(group.key, 0) or contestant.key not in self.keeps[group.key]:
+            return False
+        reference = contestant == group.contestants[0]
+        return reference or (group.key, contestant.key) not in self.slow or round_number < TURNS_OF_THE_SLOW
+
+    def text(self):
+        counts = sorted(self.rounds.values())
+        if not counts:
+            return "nothing was measured"
+        return f"{counts[0]} to {counts[-1]} rounds, {counts[len(counts) // 2]} for most; the best style of each system goes on"

@@ -1,0 +1,54 @@
+"""Skynet by policy, stacks and malloc, as the table of Boost.Fiber's performance page has it."""
+
+from compare.analysis import number
+
+from report import page
+from report.page import Cell
+
+OWN_STACKS = {"": "pooled, guarded", "pooled": "pooled", "fresh": "mapped anew, guarded"}
+PEER_STACKS = {"mapped": "mapped anew, guarded", "pooled": "pooled"}
+
+
+def parts_of(contestant):
+    """(who, policy, stacks, malloc): "ramie/channel@round_robin~fresh+mimalloc" as the table has it."""
+    rest, _, malloc = contestant.partition("+")
+    system, _, style = rest.partition("/")
+    if system == "ramie":
+        style, _, stacks = style.partition("~")
+        style, _, placement = style.partition("@")
+        return system, f"{placement or 'work_stealing'}, {style}", OWN_STACKS.get(stacks, stacks), malloc or "glibc"
+    policy, *more = style.split("-")
+    stacks = next((PEER_STACKS[word] for word in more if word in PEER_STACKS), "malloc")
+    form = [word for word in more if word not in PEER_STACKS]
+    return system, ", ".join([policy, *form]), stacks, malloc or "glibc"
+
+
+def table(m, by_workers):
+    """A row for each system, policy and kind of stacks; a column for each malloc and number of workers."""
+    mallocs, rows = [], {}
+    for workers, case in by_workers.items():
+        for line in m.lines[case["group"]]:
+            who, policy, stacks, malloc = parts_of(line.contestant)
+            if malloc not in mallocs:
+                mallocs.append(malloc)
+            rows.setdefault((who, policy, stacks), {})[workers, malloc] = line
+    columns = [(workers, malloc) for workers in by_workers for malloc in mallocs]
+    best = {column: min((cells[column].value for (who, _, _), cells in rows.items()
+                         if who == "ramie" and column in cells and cells[column].value is not None), default=None)
+            for column in columns}
+    out = []
+    for (who, policy, stacks), cells in rows.items():
+        row = [Cell(m.names.get(who, who), policy, "name"), Cell(stacks, kind="text")]
+        for column in columns:
+            line = cells.get(column)
+            if line is None:
+                row.append("")
+            elif line.value is None:
+                row.append(Cell("failed", title=line.error))
+            else:
+                beside = f"{number(line.value / best[column])} x" if who != "ramie" and best[column] else ""
+                row.append(Cell(number(line.value), beside, title=line.contestant))
+        out.append(row)
+    heads = ["", "stacks"] + [f"{malloc}, {workers} worker{'s' if workers > 1 else ''}" for workers, malloc in columns]
+    return ('<p class="soft">ns a fiber, medians; below those of others: how many times the best of ramie\'s with that malloc and '
+            "number of workers it is.</p>\n" + page.table(heads, out))
