@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from compare import budget, install, manifest, store
-from compare.cases import all_cases, matrix_cases
+from compare.cases import all_cases, matrix_cases, too_large
 from compare.plan import MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, mallocs_here, turns
 from compare.progress import Progress, readable_time
 from compare.sampling import take_sample
@@ -17,6 +17,7 @@ from compare.verdict import summary_table
 
 RESULTS = install.ROOT / "build" / "compare"
 LAB = install.ROOT / "build" / "release" / "bin" / "ramie-lab"
+SPREAD = (1, 2, 3, 4, 6, 8)  # also where there are fewer cores; it is marked
 QUICK = {"rounds": 7, "minutes": 9.0, "timeout_s": 60}
 FULL = {"rounds": 11, "minutes": None, "timeout_s": 1200}
 
@@ -30,7 +31,8 @@ def arguments():
     parser.add_argument("--workload", type=words, default=(), help="a list of workloads or cases (default: all)")
     parser.add_argument("--peers", type=words, default=None,
                         help="a list of folders of lab/peers, or none (default: all that ./run peers has built)")
-    parser.add_argument("--workers", type=words, default=("1", "2"), help="a list of numbers of workers (1,2)")
+    parser.add_argument("--workers", type=words, default=None,
+                        help="a list of numbers of workers (1,2; with --full up to 8 for what is shown against it)")
     parser.add_argument("--styles", type=words, default=(), help="only these styles of ramie")
     parser.add_argument("--placements", type=words, default=(), help="ramie also with these placements")
     parser.add_argument("--mallocs", type=words, default=("glibc",), help=f"a list of {', '.join(MALLOCS)}: for skynet")
@@ -206,7 +208,8 @@ def describe_case(group):
 def prepare(options):
     """(groups, choice, peers, results, path)"""
     choice = Choice(size=options.size, workloads=options.workload, peers=options.peers or (),
-                    workers=tuple(int(w) for w in options.workers), styles=options.styles, mallocs=options.mallocs,
+                    workers=tuple(int(w) for w in options.workers or ("1", "2")),
+                    spread=() if options.workers else SPREAD, styles=options.styles, mallocs=options.mallocs,
                     placements=options.placements, runs=options.runs)
     if options.matrix:
         choice.workloads = choice.workloads or ("skynet",)
@@ -240,6 +243,9 @@ def prepare(options):
     results = store.new_results(mark, {**vars(choice)}, [describe_case(group) for group in groups], machine,
                                 {key: notes_of(peer) for key, peer in peers.items()})
     results["missing_peers"] = missing_peers
+    results["too_large"] = too_large(choice.size) if any(group.case.family == "affinity" for group in groups) else []
+    for what in results["too_large"]:
+        print(f"left out: {what}", file=sys.stderr)
     results["missing_cases"] = missing_cases
     return groups, choice, peers, results, path
 

@@ -29,6 +29,7 @@ class Case:
     placements: tuple = ()  # of ramie, besides the standard one; those that it has
     stacks: tuple = ()  # of ramie, besides its pool of guarded ones
     workers_least: int = 1  # fewer say nothing
+    spread: bool = False  # shown against the number of workers, if nobody says which
     headline: bool = True  # has a line in the report's verdict
     label: str = ""  # what tells it from others of its family
 
@@ -46,11 +47,11 @@ def tree_cases(size):
     high = sized(size, 1000, 200_000, 10_000_000)
     return [
         Case("skynet", "1 skynet", "Tree of lightweight threads that report by channel or message", "skynet", "fiber",
-             ("channel", "buffered", "spawn", "actor"), {"leaves": leaves}, mallocs=True),
+             ("channel", "buffered", "spawn", "actor"), {"leaves": leaves}, mallocs=True, spread=size == "full"),
         Case("skynet-fork-join", "1 skynet", "The same tree, forked and joined", "skynet", "fiber",
              ("fork_join", "scope", "plain"), {"leaves": leaves}),
         Case("sum", "2 sum", "Sum of a range, split down to single numbers", "sum", "process",
-             ("fork_join", "scope", "spawn", "channel", "plain"), {"high": high}),
+             ("fork_join", "scope", "spawn", "channel", "plain"), {"high": high}, spread=size == "full"),
     ]
 
 
@@ -69,7 +70,7 @@ def mixed_cases(size):
                      {**whole, "token": 1000, "repetitions": 1}, {**whole, "token": 10_000, "repetitions": 5})
     both = sized(size, None, {"rings": 2, "ring-size": 50, "token": 5000, "repetitions": 1}, messages)
     cases = [Case("mixed", "3 mixed case", "Rings of actors, messages only", "mixed", "message", ("actor",),
-                  {**messages, "messages-only": 1}, label="messages")]
+                  {**messages, "messages-only": 1}, label="messages", spread=size == "full")]
     if both:
         cases.append(Case("mixed", "3 mixed case", "Rings of actors beside factorisations", "mixed", "message",
                           ("actor",), both, warmup=0, rounds_max=3, metric="seconds",
@@ -106,17 +107,36 @@ def affinity_case(actors, state, accesses, in_flight, count, workers_least):
                 label=f"actors={actors} state={state} accesses={accesses} " + ("talking" if talking else "alone"))
 
 
-def affinity_cases(size):
-    """Of every number of actors and size of state what fits into 8 GiB."""
-    in_flight = {6: 4, 8: 6, 24: 12, 240: 60, 8000: 1000}
+AFFINITY_BYTES_MOST = 8 * 2**30
+IN_FLIGHT = {6: 4, 8: 6, 24: 12, 240: 60, 8000: 1000}  # messages among so many actors, if they talk
+
+
+def affinity_cells(size):
+    """[(actors, bytes of state, accesses, talking)]"""
     states = (64, 256, 2000, 4000, 32_000, 320_000, 3_200_000)
-    cells = sized(size, ((6, 64, 20),), ((24, 64, 20), (24, 32_000, 100)),
-                  tuple((actors, state, accesses) for actors in (6, 24, 240, 8000) for state in states
-                        for accesses in (20, 100) if actors * state <= 8 * 2**30))
+    few = {False: 6, True: 8}
+    return [cell for talking in (False, True) for cell in sized(
+        size, ((6, 64, 20, talking),), ((24, 64, 20, talking), (24, 32_000, 100, talking)),
+        tuple((actors, state, accesses, talking) for actors in (few[talking], 24, 240, 8000) for state in states for accesses in (20, 100)))]
+
+
+def is_too_large(cell):
+    return cell[0] * cell[1] > AFFINITY_BYTES_MOST
+
+
+def too_large(size):
+    """What is not measured, in words."""
+    cells = sorted({cell[:2] for cell in affinity_cells(size) if is_too_large(cell)})
+    return [f"affinity with {actors:,} actors of {state:,} bytes: {actors * state / 2**30:.1f} GiB, more than "
+            f"{AFFINITY_BYTES_MOST // 2**30}" for actors, state in cells]
+
+
+def affinity_cases(size):
     count = sized(size, 1000, 200_000, 1_000_000)
     # One worker has no choice; the full comparison shows what each costs there.
     least = sized(size, 1, 2, 1)
-    return [affinity_case(*cell, in_flight[cell[0]] if talking else 0, count, least) for talking in (False, True) for cell in cells]
+    return [affinity_case(actors, state, accesses, IN_FLIGHT[actors] if talking else 0, count, least)
+            for actors, state, accesses, talking in affinity_cells(size) if not is_too_large((actors, state))]
 
 
 def small_cases(size):

@@ -55,6 +55,7 @@ class Choice:
     workloads: tuple = ()
     peers: tuple = ()
     workers: tuple = (1, 2)
+    spread: tuple = ()  # numbers of workers for cases that are shown against it
     styles: tuple = ()
     mallocs: tuple = ("glibc",)
     placements: tuple = ()
@@ -110,6 +111,12 @@ def contestants_of(case, workers, choice, ramie_styles, peers, placements):
     return tuple(found)
 
 
+def workers_of(case, choice):
+    wanted_too = choice.spread if case.spread else ()
+    numbers = sorted({*choice.workers, *wanted_too})
+    return [n for n in numbers if n >= case.workers_least or n == numbers[-1]]
+
+
 def make_plan(cases, choice, ramie_styles, peers, placements=()):
     """The groups in the order of a round, and what of the wanted ramie cannot do yet. `placements`: those that it has."""
     known = {name for case in cases for name in (case.workload, case.family, case.key)}
@@ -120,7 +127,7 @@ def make_plan(cases, choice, ramie_styles, peers, placements=()):
     for case in cases:
         if not wanted(case, choice.workloads):
             continue
-        for workers in (n for n in choice.workers if n >= case.workers_least or n == max(choice.workers)):
+        for workers in workers_of(case, choice):
             contestants = contestants_of(case, workers, choice, ramie_styles, peers, placements)
             if not any(c.system == "ramie" and c.style != "plain" for c in contestants):
                 missing.append(case.key)

@@ -65,6 +65,26 @@ class Plans(unittest.TestCase):
                                    {}, ("work_stealing", "dedicated"))
         self.assertEqual([c.key for c in groups[0].contestants], ["ramie/actor", "ramie/actor@dedicated"])
 
+    def test_more_workers_for_what_is_shown_against_them(self):
+        choice = plan.Choice(workers=(1, 2), spread=(1, 4, 8), workloads=("skynet",))
+        groups, _ = plan.make_plan(cases.all_cases("full"), choice, RAMIE, self.peers)
+        self.assertEqual([g.workers for g in groups if g.case.family == "skynet"], [1, 2, 4, 8])
+        self.assertEqual([g.workers for g in groups if g.case.family == "skynet-fork-join"], [1, 2])
+
+    def test_a_case_for_which_one_worker_says_nothing(self):
+        known = {"affinity": ["actor"]}
+        groups = plan.make_plan(self.cases, plan.Choice(workloads=("affinity",)), known, {})[0]
+        self.assertEqual({g.workers for g in groups}, {2})
+        groups = plan.make_plan(self.cases, plan.Choice(workloads=("affinity",), workers=(1,)), known, {})[0]
+        self.assertEqual({g.workers for g in groups}, {1})  # better than nothing
+
+    def test_what_is_too_large_is_named(self):
+        self.assertEqual(len(cases.too_large("full")), 1)
+        self.assertIn("8,000 actors of 3,200,000 bytes: 23.8 GiB", cases.too_large("full")[0])
+        talking = {c.parameters["actors"]: c.parameters["messages"] for c in cases.affinity_cases("full") if c.parameters["talking"]}
+        self.assertEqual(talking, {8: 6, 24: 12, 240: 60, 8000: 1000})
+        self.assertFalse([c for c in cases.affinity_cases("full") if c.parameters["actors"] * c.parameters["state"] > 8 * 2**30])
+
     def test_the_matrix_is_of_placements_stacks_and_mallocs(self):
         peers = {"pot": dataclasses.replace(peer("pot", malloc=True), abilities={"skynet-matrix": Ability(styles=("a", "b-mapped"))})}
         choice = plan.Choice(workers=(1,), mallocs=("glibc", "mimalloc"))

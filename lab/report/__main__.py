@@ -6,7 +6,7 @@ from pathlib import Path
 
 from compare import store
 
-from report import bench
+from report import bench, markdown
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -26,12 +26,17 @@ def main():
     parser = argparse.ArgumentParser(prog="./run report", description=__doc__)
     parser.add_argument("results", nargs="?", type=Path, help="a results file (default: the newest in build/compare)")
     parser.add_argument("--output", type=Path, help="the page (default: beside the results)")
+    parser.add_argument("--markdown", nargs="?", const="-", metavar="DOCUMENT",
+                        help="the verdict as a table of Markdown instead; into a document that has marks for it, if one is named")
     options = parser.parse_args()
     path = options.results or store.newest(ROOT / "build" / "compare")
     if path is None:
         print("./run report: there are no results yet, see ./run compare", file=sys.stderr)
         return 2
     try:
+        if options.markdown:
+            markdown.run(path, None if options.markdown == "-" else options.markdown)
+            return 0
         results = load(path)
         if not results["samples"]:
             raise store.StoreError(f"{path}: has no samples")
@@ -39,7 +44,7 @@ def main():
         output = options.output or path.with_suffix(".html")
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(whole_page(results), encoding="utf-8")
-    except (store.StoreError, OSError) as error:
+    except (store.StoreError, markdown.MarkdownError, OSError) as error:
         print(f"./run report: {error}", file=sys.stderr)
         return 2
     print(output)

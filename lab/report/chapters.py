@@ -14,6 +14,10 @@ def workers_text(n):
     return f"{n} worker" if n == 1 else f"{n} workers"
 
 
+def workers_of(case):
+    return workers_text(case["workers"]) + (" (more than cores)" if case["oversubscribed"] else "")
+
+
 def ratio_cell(line):
     if line is None or (line.ratio is None and not line.error):
         return Cell("")
@@ -91,10 +95,10 @@ def dot_chart(m, name, by_workers, metric, label, caption, scale=1):
     contestants = []
     for case in by_workers.values():
         contestants += [c for c in case["contestants"] if c not in contestants]
-    series = [workers_text(n) for n in by_workers]
+    series = [workers_of(case) for case in by_workers.values()]
     rows = []
     for contestant in contestants:
-        values = {workers_text(n): tuple(v / scale for v in found) for n, case in by_workers.items()
+        values = {workers_of(case): tuple(v / scale for v in found) for case in by_workers.values()
                   if (found := m.range_of(case, contestant, metric)) and found[1] > 0}
         if values:
             rows.append((m.name(contestant), m.colour(contestant), values))
@@ -136,9 +140,11 @@ def against_workers(m, by_workers):
                     drawn.setdefault(contestant, {})[workers] = found[0] / scale
         panels.append((title, [(m.name(c), m.colour(c), values) for c, values in drawn.items() if len(values) > 1]))
     rows = [row for case in by_workers.values() for row in numbers_of(m, case)]
+    cores = max((n for n, case in by_workers.items() if not case["oversubscribed"]), default=0)
+    over = f"; beyond {cores} there are more workers than cores" if any(c["oversubscribed"] for c in by_workers.values()) else ""
     return page.chart(charts.lines(f"{first['family']} against workers", panels, "workers", "", xlog=False, ylog=True,
                                    same_y=False),
-                      "against the number of workers", NUMBER_COLUMNS, rows)
+                      f"against the number of workers{over}", NUMBER_COLUMNS, rows)
 
 
 def mixed_parts(m, cases):
@@ -270,6 +276,7 @@ def how_measured(m):
         for peer in results["peers"].values()]))
     missing = list(results.get("missing_peers", {}).items())
     missing += [(case, "not in this build of ramie-lab") for case in results.get("missing_cases", [])]
+    missing += [(what, "too large") for what in results.get("too_large", [])]
     missing += [(group, "no time was left for it") for group in results.get("left_out", [])]
     missing += [("libcsp", "has no package; its published figures are shown")]
     out.append("<h3>Not here</h3>\n" + page.table(("", "why"), [(name, Cell(why, kind="text")) for name, why in missing]))

@@ -244,14 +244,50 @@ void mutex(const peer::options& o, const measure& m) {
   });
 }
 
+/// Fibers that wait for a condition, all at once.
+void memory(const peer::options& o, const measure& m) {
+  const std::int64_t count = o.number("count", 1'000'000);
+  m([&] {
+    fibers::mutex lock;
+    fibers::condition_variable gate;
+    bool open = false;
+    std::int64_t parked = 0;
+    std::vector<fibers::fiber> all;
+    all.reserve(static_cast<std::size_t>(count));
+    const std::int64_t before = peer::status_bytes("VmRSS:");
+    const double seconds = peer::seconds_of([&] {
+      for (std::int64_t i = 0; i < count; ++i) {
+        all.emplace_back(fibers::launch::dispatch, std::allocator_arg, from_malloc::make(), [&] {
+          std::unique_lock guard{lock};
+          ++parked;
+          gate.wait(guard, [&] { return open; });
+        });
+      }
+    });
+    const std::int64_t grown = peer::status_bytes("VmRSS:") - before;
+    const double ending = peer::seconds_of([&] {
+      {
+        const std::lock_guard guard{lock};
+        open = true;
+      }
+      gate.notify_all();
+      for (fibers::fiber& f : all) f.join();
+    });
+    return peer::outcome{seconds,
+                         count,
+                         parked == count,
+                         {{"resident_bytes_per_fiber", static_cast<double>(grown) / static_cast<double>(count)},
+                          {"wake_and_end_ns_per_fiber", ending * 1e9 / static_cast<double>(count)}}};
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<peer::entry> entries{{"pingpong", "unbuffered", "message", pingpong},
-                                   {"pingpong", "buffered", "message", pingpong},
-                                   {"stream", "buffered", "message", stream},
-                                   {"yield", "round_robin", "switch", yield},
-                                   {"mutex", "round_robin", "lock", mutex}};
+  std::vector<peer::entry> entries{
+      {"pingpong", "unbuffered", "message", pingpong}, {"pingpong", "buffered", "message", pingpong},
+      {"stream", "buffered", "message", stream},       {"yield", "round_robin", "switch", yield},
+      {"mutex", "round_robin", "lock", mutex},         {"memory", "round_robin", "fiber", memory}};
   for (const char* scheduler : {"work_stealing", "shared_work", "round_robin"}) {
     const std::string name = scheduler;
     entries.push_back({"skynet", name + "-detach", "fiber", skynet<by_channel<by_detach<from_malloc>>>});
