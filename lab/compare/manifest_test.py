@@ -58,10 +58,10 @@ class Manifests(unittest.TestCase):
         self.assertIn("peer.ini", self.complaint("no ini at all"))
 
     def test_all_of_the_project_can_be_read(self):
-        from compare.cases import all_cases
+        from compare.cases import all_cases, matrix_cases
         peers = manifest.read_all(Path(__file__).resolve().parent.parent / "peers")
         self.assertIn("go", peers)
-        families = {case.family for case in all_cases("full")}
+        families = {case.family for case in all_cases("full") + matrix_cases("full")}
         for peer in peers.values():
             for name in peer.abilities:
                 self.assertIn(name, families, f"{peer.key}: there is no case {name}")
