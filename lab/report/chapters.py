@@ -199,27 +199,37 @@ def overhead_chapter(m, cases):
     return out
 
 
-def affinity_chapter(m, cases):
+def affinity_chart(m, cases, name, caption):
     """Small multiples against the state's size."""
+    panels, numbers = {}, []
+    for case in cases:
+        p = case["parameters"]
+        numbers += [[row[0], p["actors"], f"{p['state']:,}", p["accesses"], *row[2:5], row[6]] for row in numbers_of(m, case)]
+        for contestant in case["contestants"]:
+            found = m.range_of(case, contestant, case["metric"])
+            if found:
+                title = f"{p['actors']:,} actors, {p['accesses']} accesses"
+                panels.setdefault(title, {}).setdefault(contestant, {})[p["state"]] = found[0]
+    # The same colour for a contestant in all panels.
+    colours = {c: index for index, c in enumerate(dict.fromkeys(c for by in panels.values() for c in by))}
+    drawn = [(title, [(m.name(c), colours[c] % 20, values) for c, values in by.items()]) for title, by in panels.items()]
+    if not drawn:
+        return ""
+    return page.chart(charts.lines(name, drawn, "bytes of state", "ns a message", ylog=True), caption,
+                      ("", "actors", "state", "accesses", "ns", "spread", "rounds", "ratio"), numbers)
+
+
+def affinity_chapter(m, cases):
+    """Actors that wake themselves, as in the original, and those that are woken by others."""
     out = ""
-    for workers in sorted({case["workers"] for case in cases}):
-        panels, numbers = {}, []
-        for case in cases:
-            if case["workers"] != workers:
-                continue
-            p = case["parameters"]
-            numbers += [[row[0], p["actors"], f"{p['state']:,}", p["accesses"], *row[2:5]] for row in numbers_of(m, case)]
-            for contestant in case["contestants"]:
-                found = m.range_of(case, contestant, case["metric"])
-                if found:
-                    title = f"{p['actors']:,} actors, {p['accesses']} accesses"
-                    panels.setdefault(title, {}).setdefault(contestant, {})[p["state"]] = found[0]
-        drawn = [(title, [(m.name(c), index, values) for index, (c, values) in enumerate(by.items())])
-                 for title, by in panels.items()]
-        if drawn:
-            out += page.chart(charts.lines(f"affinity {workers}", drawn, "bytes of state", "ns a message", ylog=True),
-                              f"time a message on {workers_text(workers)}",
-                              ("", "actors", "state", "accesses", "ns", "spread", "rounds"), numbers)
+    for talking, title in ((0, "Each actor sends its next message to itself"), (1, "Messages go from actor to actor")):
+        for workers in sorted({case["workers"] for case in cases}):
+            chosen = [c for c in cases if c["workers"] == workers and c["parameters"].get("talking", 0) == talking]
+            chart = affinity_chart(m, chosen, f"affinity {talking} {workers}", f"time a message on {workers_text(workers)}")
+            if chart and title:
+                out += f"<h3>{text(title)}</h3>\n"
+                title = ""
+            out += chart
     return out
 
 

@@ -118,6 +118,10 @@ class Page(unittest.TestCase):
         for claim in ("0.64 to 1.21 us", "152 ns a process", "Go r60", "1341"):
             self.assertIn(claim, self.html)
 
+    def test_talking_actors_have_charts_of_their_own(self):
+        self.assertIn("Each actor sends its next message to itself", self.html)
+        self.assertIn("Messages go from actor to actor", self.html)
+
     def test_needs_no_network(self):
         self.assertEqual(re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)[^)]*\)|@import|<script|<link', self.html), [])
 
