@@ -3,8 +3,8 @@
 In the first round everybody has a turn. Its times tell what a further round of each group will take, so then it is planned:
  1. Of a system with several styles only the best one goes on; ramie's reference always does.
  2. Who takes long for a turn has no more than TURNS_OF_THE_SLOW of them: such ratios are far from 1 anyway.
- 3. Groups get one more round each, cheap ones first, as often as time allows; those of the verdict before the others. So
-    all have about as many.
+ 3. Each group gets ROUNDS_LEAST rounds if there is time for all of them, for two pairs say nothing: first those of the experiments,
+    then others of the verdict, then the rest, each time cheap ones first. Then all of these get one more, as often as time allows.
 If even the first round takes too long, what is left of it when FIRST_SHARE of the time is gone is left out, and named.
 """
 
@@ -12,7 +12,8 @@ from compare import analysis, store
 
 FIRST_SHARE = 0.7  # of the time, for the first round; picked out of thin air
 SLOW_TURN_S = 2.5
-TURNS_OF_THE_SLOW = 3  # the least that give an interval worth the name
+ROUNDS_LEAST = 3  # that give an interval worth the name
+TURNS_OF_THE_SLOW = ROUNDS_LEAST
 
 
 def system_of(contestant):
@@ -33,22 +34,36 @@ def best_of_each_system(samples_by_contestant, reference, metric, more_is_better
     return {key for _, key in best.values()}
 
 
-def planned_rounds(costs, first, seconds, most, done):
-    """{group: rounds in all}. `costs`: {group: seconds of one more}; `first`: those that go before others; `most`: {group: rounds at
-    most}; `done`: {group: rounds that it has had}."""
+def planned_rounds(costs, tiers, seconds, most, done):
+    """{group: rounds in all}. `costs`: {group: seconds of one more}; `tiers`: sets of groups, the most important ones first; `most`:
+    {group: rounds at most}; `done`: {group: rounds that it has had}."""
     rounds = {group: done[group] for group in costs}
-    for group_set in (first, set(costs) - set(first)):
-        while True:
-            open_groups = [g for g in group_set if g in costs and rounds[g] < most[g]]
-            if not open_groups:
-                break
-            least = min(rounds[g] for g in open_groups)
-            group = min((g for g in open_groups if rounds[g] == least), key=lambda g: (costs[g], g))
-            if costs[group] > seconds:
-                break
-            seconds -= costs[group]
-            rounds[group] += 1
+
+    def give(group, wanted):
+        nonlocal seconds
+        more = min(wanted, most[group]) - rounds[group]
+        if more <= 0 or costs[group] * more > seconds:
+            return False
+        seconds -= costs[group] * more
+        rounds[group] += more
+        return True
+
+    in_order = [group for tier in tiers for group in sorted(set(tier) & set(costs), key=lambda g: (costs[g], g))]
+    for group in in_order:
+        give(group, ROUNDS_LEAST)
+    # Those that had no time for so many would have none for one more either, or a pair too few.
+    open_groups = [group for group in in_order if rounds[group] >= min(ROUNDS_LEAST, most[group])]
+    while open_groups:
+        open_groups = [group for group in open_groups if give(group, rounds[group] + 1)]
     return rounds
+
+
+def tiers_of(groups):
+    """The experiments, what else the verdict shows, the rest."""
+    tiers = [], [], []
+    for group in groups:
+        tiers[2 if not group.case.headline else 0 if group.case.experiment[:1].isdigit() else 1].append(group.key)
+    return tiers
 
 
 class Plan:
@@ -66,7 +81,7 @@ class Plan:
             if samples:
                 costs[group.key] = sum(took[key] for key in self.keeps[group.key]) or 0.001
                 most[group.key] = min(rounds, group.case.rounds_max)
-        self.rounds = planned_rounds(costs, {g.key for g in groups if g.case.headline}, seconds, most, done)
+        self.rounds = planned_rounds(costs, tiers_of(groups), seconds, most, done)
 
     def has_turn(self, group, contestant, round_number):
         """After the first round."""

@@ -18,7 +18,8 @@ def samples(of, **values):
 
 class Rounds(unittest.TestCase):
     def planned(self, costs, seconds, first=(), most=9):
-        return budget.planned_rounds(costs, set(first), seconds, {g: most for g in costs}, {g: 1 for g in costs})
+        tiers = set(first), set(costs) - set(first)
+        return budget.planned_rounds(costs, tiers, seconds, {g: most for g in costs}, {g: 1 for g in costs})
 
     def test_all_have_as_many(self):
         self.assertEqual(self.planned({"a": 1, "b": 1}, 6), {"a": 4, "b": 4})
@@ -26,13 +27,19 @@ class Rounds(unittest.TestCase):
     def test_no_more_than_wanted(self):
         self.assertEqual(self.planned({"a": 1, "b": 1}, 1000, most=5), {"a": 5, "b": 5})
 
+    def test_better_three_rounds_of_some_than_two_of_all(self):
+        self.assertEqual(self.planned({"a": 1, "b": 1.5, "c": 2}, 5), {"a": 3, "b": 3, "c": 1})
+
     def test_cheap_ones_go_on_where_dear_ones_cannot(self):
-        self.assertEqual(self.planned({"a": 1, "b": 100}, 5), {"a": 2, "b": 1})
-        self.assertEqual(self.planned({"a": 1, "b": 100}, 103), {"a": 3, "b": 2})
+        self.assertEqual(self.planned({"a": 1, "b": 100}, 5), {"a": 6, "b": 1})
+        self.assertEqual(self.planned({"a": 1, "b": 100}, 203), {"a": 4, "b": 3})
 
     def test_those_of_the_verdict_go_first(self):
-        self.assertEqual(self.planned({"a": 1, "b": 1}, 3, first=("b",)), {"a": 1, "b": 4})
-        self.assertEqual(self.planned({"a": 1, "b": 1}, 12, first=("b",)), {"a": 5, "b": 9})
+        self.assertEqual(self.planned({"a": 1, "b": 2}, 4, first=("b",)), {"a": 1, "b": 3})
+        self.assertEqual(self.planned({"a": 1, "b": 2}, 9, first=("b",)), {"a": 4, "b": 4})
+
+    def test_fewer_than_three_where_no_more_are_wanted(self):
+        self.assertEqual(self.planned({"a": 1}, 100, most=2), {"a": 2})
 
     def test_without_time_there_are_no_more(self):
         self.assertEqual(self.planned({"a": 1}, -5), {"a": 1})
