@@ -244,7 +244,7 @@ void mutex(const peer::options& o, const measure& m) {
   });
 }
 
-/// Fibers that wait for a condition, all at once.
+/// Fibers that wait for a condition, all at once. To wait for one they overrun 8 KiB.
 void memory(const peer::options& o, const measure& m) {
   const std::int64_t count = o.number("count", 1'000'000);
   m([&] {
@@ -257,7 +257,7 @@ void memory(const peer::options& o, const measure& m) {
     const std::int64_t before = peer::status_bytes("VmRSS:");
     const double seconds = peer::seconds_of([&] {
       for (std::int64_t i = 0; i < count; ++i) {
-        all.emplace_back(fibers::launch::dispatch, std::allocator_arg, from_malloc::make(), [&] {
+        all.emplace_back(fibers::launch::dispatch, std::allocator_arg, fibers::fixedsize_stack{2 * stack_size()}, [&] {
           std::unique_lock guard{lock};
           ++parked;
           gate.wait(guard, [&] { return open; });
