@@ -147,6 +147,24 @@ class sleeper : public actor<sleeper> {
   void on(hello) {}
 };
 
+TEST(dump, tells_of_timers_and_of_blocking_calls) {
+  runtime rt{{.workers = 1, .name = "busy"}};
+  rt.run([] {
+    event over;
+    std::atomic<bool> let_go{false};
+    auto sleeper = spawn(fiber_options{.name = "sleeper"}, [&] { EXPECT_TRUE(over.wait_for(1h)); });
+    auto caller = spawn(fiber_options{.name = "caller"}, [&] { blocking([&] { let_go.wait(false); }); });
+    const std::string text = dumped_until(
+        [](const std::string& t) { return has(t, "a timer due in ") && has(t, "blocking calls: 1 under way"); });
+    EXPECT_TRUE(has(part_of(text, "fiber \"sleeper\""), "waits for event")) << text;
+    over.set();
+    let_go = true;
+    let_go.notify_all();
+    sleeper.join();
+    caller.join();
+  });
+}
+
 TEST(dump, lists_actors_with_their_mailboxes) {
   runtime rt{{.workers = 1, .stack_size = 4 << 20, .name = "actors"}};
   rt.run([] {

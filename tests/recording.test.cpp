@@ -2,10 +2,14 @@
 #include <ramie/ramie.hpp>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -148,6 +152,47 @@ TEST(trace, may_begin_and_end_while_all_run) {
   }
   over = true;
   work.join();
+}
+
+/// RAMIE_TRACE of the environment, for a while.
+class traced_by_environment {
+ public:
+  explicit traced_by_environment(const std::string& file) { ::setenv("RAMIE_TRACE", file.c_str(), 1); }
+  ~traced_by_environment() { ::unsetenv("RAMIE_TRACE"); }
+  traced_by_environment(const traced_by_environment&) = delete;
+  traced_by_environment& operator=(const traced_by_environment&) = delete;
+};
+
+std::string text_of(const std::string& file) {
+  std::ifstream in{file};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+TEST(trace, is_written_where_the_environment_says) {
+  const std::string file = ::testing::TempDir() + "ramie_trace_" + std::to_string(::getpid()) + ".json";
+  {
+    const traced_by_environment here{file};
+    runtime first{{.workers = 1, .name = "first"}};
+    first.run([] { spawn(fiber_options{.name = "short"}, [] {}).join(); });
+    first.shutdown();
+    EXPECT_EQ(count(text_of(file), "\"name\":\"short\""), 1u);  // every fiber, without asking
+    const runtime second{{.workers = 1, .name = "second"}};
+  }
+  EXPECT_TRUE(has(text_of(file), "\"first/0\""));
+  EXPECT_TRUE(has(text_of(file + ".2"), "\"second/0\""));
+  std::remove(file.c_str());
+  std::remove((file + ".2").c_str());
+}
+
+TEST(trace, that_cannot_be_written_is_complained_of) {
+  ::testing::internal::CaptureStderr();
+  {
+    const traced_by_environment nowhere{"/no/such/folder/trace.json"};
+    runtime rt{{.workers = 1}};
+    EXPECT_EQ(rt.run([] { return 3; }), 3);
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(has(said, "RAMIE_TRACE: cannot write /no/such/folder/trace.json")) << said;
 }
 
 }  // namespace

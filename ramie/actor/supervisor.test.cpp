@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -191,6 +192,55 @@ TEST_P(supervisors, pass_on_what_a_child_cannot_start_for) {
     EXPECT_EQ(sup.spawn_actor<picky>(1).ask(total{}), 1);
     EXPECT_EQ(sup.children().size(), 1u);
     EXPECT_THROW(supervisor({.max_restarts = -1}), invalid_argument);
+  });
+}
+
+TEST_P(supervisors, construct_again_what_could_not_be_constructed) {
+  /// The second and third of them cannot be made.
+  class moody : public actor<moody> {
+   public:
+    explicit moody(std::atomic<int>& made) {
+      const int n = ++made;
+      if (n == 2 || n == 3) throw std::runtime_error{"mood " + std::to_string(n)};
+    }
+    void on(crash) { throw std::runtime_error{"crash"}; }
+    int on(total) { return 1; }
+  };
+  in_runtime([] {
+    std::atomic<int> made{0};
+    {
+      supervisor sup{{.max_restarts = 3, .within = 1h}};
+      auto a = sup.spawn_actor<moody>(std::ref(made));
+      a.tell(crash{});
+      EXPECT_EQ(ask_patiently(a, total{}), 1);
+      EXPECT_EQ(sup.restarts(), 3u);
+      EXPECT_EQ(made, 4);
+    }
+    made = 0;
+    supervisor sup{{.max_restarts = 2, .within = 1h}};
+    auto a = sup.spawn_actor<moody>(std::ref(made));
+    a.tell(crash{});
+    const exit_reason why = sup.join();
+    EXPECT_EQ(why.kind(), exit_kind::gave_up);
+    EXPECT_NE(why.what().find("mood 3"), std::string::npos) << why.what();
+    EXPECT_EQ(a.join().kind(), exit_kind::failed);
+    EXPECT_EQ(made, 3);
+  });
+}
+
+TEST_P(supervisors, leave_temporary_children_out_of_restarts) {
+  in_runtime([] {
+    log_book log;
+    supervisor sup{{.strategy = restart::one_for_all, .max_restarts = 5, .within = 1h}};
+    auto a = sup.spawn_actor<member>(std::ref(log), std::string{"a"});
+    auto b =
+        sup.spawn_actor<member>(child_options{.lifetime = child_lifetime::temporary}, std::ref(log), std::string{"b"});
+    a.tell(crash{});
+    EXPECT_EQ(b.join().kind(), exit_kind::shutdown);
+    EXPECT_EQ(ask_patiently(a, name_please{}), "a");
+    EXPECT_THROW(b.ask(name_please{}), actor_down);
+    EXPECT_EQ(sup.children(), (std::vector<any_actor>{a}));
+    EXPECT_EQ(log.take(), (lines{"+a", "+b", "-a", "-b", "+a"}));
   });
 }
 
