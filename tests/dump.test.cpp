@@ -165,6 +165,16 @@ TEST(dump, tells_of_timers_and_of_blocking_calls) {
   });
 }
 
+#if !RAMIE_ASAN  // which keeps such memory elsewhere
+TEST(dump, tells_how_much_stack_was_used) {
+  runtime rt{{.workers = 1, .name = "painted", .paint_stacks = true}};
+  rt.run([] { spawn(fiber_options{.name = "hungry"}, [] { this_fiber::yield(); }).join(); });
+  const std::string text = dumped();
+  EXPECT_TRUE(has(text, "bytes of stack used at most, by those that have ended")) << text;
+  EXPECT_TRUE(has(text, ": \"hungry\", measured 1 times")) << text;
+}
+#endif
+
 TEST(dump, lists_actors_with_their_mailboxes) {
   runtime rt{{.workers = 1, .stack_size = 4 << 20, .name = "actors"}};
   rt.run([] {

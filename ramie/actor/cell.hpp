@@ -105,7 +105,7 @@ struct actor_cell : resident {
   /// Before ordinary mail.
   tell_status post_urgent(message* m);
   /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
-  bool post_lifecycle(message* m, bool before_others = false) noexcept;
+  bool post_lifecycle(message* m) noexcept;
 
   /// Ends the actor after what it is doing; a handler that waits is cancelled. Any thread. False if it rests already:
   /// then whoever wants its end must not wait for it, for it may just be about to go on, and will not end again.

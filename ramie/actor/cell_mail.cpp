@@ -178,19 +178,14 @@ void actor_cell::let_a_sender_in() noexcept {
     if (wake(n->waiter)) return;
 }
 
-bool actor_cell::post_lifecycle(message* m, bool before_others) noexcept {
+bool actor_cell::post_lifecycle(message* m) noexcept {
   lock.lock();
   if ((status & closed) != 0) {
     lock.unlock();
     discard_all(m, letter_fate::down);
     return false;
   }
-  if (before_others) {
-    urgent.push(m);
-    raise(urgent_mail);
-  } else {
-    mail.push(m);
-  }
+  mail.push(m);
   if ((status & waiting) != 0) lock.unlock();
   else wake_and_unlock();
   return true;

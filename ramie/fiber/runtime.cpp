@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <string>
+#include <system_error>
 
 namespace ramie {
 
@@ -29,7 +29,8 @@ void write_trace(const runtime& rt, const char* path) noexcept try {
   const std::string text = rt.trace();
   std::FILE* file = std::fopen(name.c_str(), "we");
   if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file) != text.size())
-    std::fprintf(stderr, "ramie: RAMIE_TRACE: cannot write %s: %s\n", name.c_str(), std::strerror(errno));
+    std::fprintf(stderr, "ramie: RAMIE_TRACE: cannot write %s: %s\n", name.c_str(),
+                 std::generic_category().message(errno).c_str());
   if (file != nullptr) std::fclose(file);
 } catch (const std::bad_alloc&) {
   std::fprintf(stderr, "ramie: RAMIE_TRACE: no memory to write the trace\n");
