@@ -136,10 +136,12 @@ void tell_at_exit() noexcept {
 }
 
 void make_table() {
-  auto fresh = std::make_unique<table>();
+  table* const fresh = new table;
   table* none = nullptr;
-  if (!made.compare_exchange_strong(none, fresh.get(), std::memory_order_acq_rel)) return;
-  static_cast<void>(fresh.release());
+  if (!made.compare_exchange_strong(none, fresh, std::memory_order_acq_rel)) {
+    delete fresh;  // somebody else was faster
+    return;
+  }
   const char* asked = std::getenv("RAMIE_PAINT_STACKS");
   if (asked != nullptr && *asked == '1') std::atexit(&tell_at_exit);
 }
