@@ -33,6 +33,9 @@ class word {
   void store_relaxed(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
   void store_release(T value) noexcept { value_.store(value, std::memory_order_release); }
   void publish(T value) noexcept { value_.store(value, std::memory_order_release); }
+  bool compare_exchange(T& expected, T value) noexcept {
+    return value_.compare_exchange_strong(expected, value, std::memory_order_acq_rel);
+  }
 
  private:
   atomic<T> value_;
@@ -62,6 +65,9 @@ class word {
     else __atomic_store_n(&value_, value, __ATOMIC_RELAXED);
   }
   RAMIE_ALWAYS_INLINE void store_release(T value) noexcept { __atomic_store_n(&value_, value, __ATOMIC_RELEASE); }
+  bool compare_exchange(T& expected, T value) noexcept {
+    return __atomic_compare_exchange_n(&value_, &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  }
 
   /// store_release that only pushes earlier stores out: what the compiler knows about memory stays true for it.
   /// (x86-64 keeps stores in order by itself; the assembly below claims to read any memory that others could reach, and

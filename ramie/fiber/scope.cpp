@@ -53,15 +53,15 @@ scope::rare& scope::get_rare() noexcept {
   static_assert(sizeof(rare) <= rare_size && alignof(rare) <= 16);
   static char under_construction;
   rare* const busy = reinterpret_cast<rare*>(&under_construction);
-  rare* seen = rare_.load(std::memory_order_acquire);
-  if (seen == nullptr && rare_.compare_exchange_strong(seen, busy, std::memory_order_acquire)) {
+  rare* seen = rare_.load_acquire();
+  if (seen == nullptr && rare_.compare_exchange(seen, busy)) {
     seen = ::new (static_cast<void*>(rare_memory_)) rare;
-    rare_.store(seen, std::memory_order_release);
+    rare_.store_release(seen);
     return *seen;
   }
   for (int round = 0; seen == busy || seen == nullptr;) {
     detail::pause_a_little(round);
-    seen = rare_.load(std::memory_order_acquire);
+    seen = rare_.load_acquire();
   }
   return *seen;
 }

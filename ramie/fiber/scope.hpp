@@ -3,8 +3,8 @@
 // A child is first a fork job, as in fork_join: its record lies in the scope, on the parent's stack, is offered to idle
 // workers, and most often the parent runs it itself at `join`. That needs the children to be the youngest jobs of the
 // parent's deque. The scope knows by two words: the deque's `session`, which no other fiber, and not this one after a
-// suspension, ever sees again, and the place of its bottom. Whoever spawns from elsewhere (a child on another worker, a
-// nested fork) starts an ordinary fiber, which the scope counts.
+// suspension, ever sees again, and its youngest job: one of the scope's, or none before the scope's first. Whoever
+// spawns from elsewhere (a child on another worker, a nested fork) starts an ordinary fiber, which the scope counts.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -27,6 +27,7 @@ class scope {
   RAMIE_ALWAYS_INLINE scope() noexcept {
     if (detail::fork_deque* d = detail::current_forks(); d != nullptr) [[likely]]
       adopt(*d);
+    else leave();
   }
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
@@ -34,7 +35,7 @@ class scope {
   /// Joins if `join` was not called, dropping children not yet begun; when an exception passes, those that run are
   /// cancelled as well. A failure nobody saw is reported on standard error.
   RAMIE_ALWAYS_INLINE ~scope() {
-    if (newest_ != nullptr || rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+    if (newest_ != nullptr || rare_.load_relaxed() != nullptr) [[unlikely]]
       end();
   }
 
@@ -46,12 +47,12 @@ class scope {
   RAMIE_ALWAYS_INLINE void spawn(F&& f) {
     using record = child_of<std::decay_t<F>>;
     detail::fork_deque* d = detail::current_forks();
-    if (d != nullptr && d->session == session_.load_relaxed() && d->bottom.load_relaxed() == bottom_) [[likely]] {
+    if (d != nullptr && d->session == session_.load_relaxed() && may_push(*d)) [[likely]] {
       auto* c = ::new (take_memory(sizeof(record), alignof(record))) record(std::in_place, std::forward<F>(f));
       c->owner = this;
       c->older = newest_;
       newest_ = c;
-      bottom_ = detail::fork_push(*d, *c, &record::run) + 1;
+      detail::fork_push(*d, *c, &record::run);
     } else {
       // By a copy of its own: if f's address escaped, the compiler would first build it in memory on the other path
       // too.
@@ -65,7 +66,7 @@ class scope {
   RAMIE_ALWAYS_INLINE void join() {
     join_children();
     used_.store_relaxed(0);
-    if (rare_.load(std::memory_order_acquire) != nullptr) [[unlikely]]
+    if (rare_.load_relaxed() != nullptr) [[unlikely]]
       finish_join();
   }
 
@@ -83,8 +84,27 @@ class scope {
     // The owner calls it as well as thieves do.
     static void run(detail::fork_frame& f) noexcept {
       auto& me = static_cast<child_of&>(f);
-      static_cast<scope*>(me.owner)->run_child(me.closure);
-      std::destroy_at(&me.closure);
+      if (me.of().rare_.load_relaxed() != nullptr) [[unlikely]]
+        return me.run_if_wanted();
+      me.run_closure();
+    }
+    // The owner is read again where it is needed, which leaves a register to the closure.
+    [[nodiscard]] RAMIE_ALWAYS_INLINE scope& of() const noexcept { return *static_cast<scope*>(this->owner); }
+    RAMIE_ALWAYS_INLINE void run_closure() noexcept {
+      if constexpr (noexcept(closure())) {
+        closure();
+      } else {
+        try {
+          closure();
+        } catch (...) {
+          of().fail(std::current_exception());
+        }
+      }
+      std::destroy_at(&closure);
+    }
+    RAMIE_COLD void run_if_wanted() noexcept {
+      if (of().has_failed()) std::destroy_at(&closure);
+      else run_closure();
     }
   };
 
@@ -93,10 +113,8 @@ class scope {
   static constexpr std::size_t rare_size = 160;
 
   template <class Closure>
-  RAMIE_ALWAYS_INLINE void run_child(Closure& closure) noexcept {
-    if (rare_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-      if (has_failed()) return;
-    }
+  void run_child(Closure& closure) noexcept {
+    if (rare_.load_relaxed() != nullptr && has_failed()) return;
     if constexpr (noexcept(closure())) {
       closure();
     } else {
@@ -113,13 +131,22 @@ class scope {
     bottom_ = d.bottom.load_relaxed();
   }
 
+  /// In the scope's session: is the youngest job of the deque the scope's, or what it was when the scope had none?
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool may_push(detail::fork_deque& d) const noexcept {
+    detail::fork_slot* const bottom = d.bottom.load_relaxed();
+    return newest_ == nullptr ? bottom == bottom_ : bottom[-1].load_relaxed() == newest_;
+  }
+
+  RAMIE_ALWAYS_INLINE void leave() noexcept {
+    session_.store_relaxed(0);
+    bottom_ = nullptr;
+  }
+
   RAMIE_ALWAYS_INLINE void join_children() noexcept {
     used_.store_relaxed(joining_mark);  // children that a child adds meanwhile get other memory
     while (child* c = newest_) {
       newest_ = c->older;
-      // If the session is over, so is the frame's place in the deque, and the slot does not matter.
-      detail::fork_slot* slot = --bottom_;
-      if (detail::fork_take_back(*c, slot)) [[likely]]
+      if (detail::fork_take_back_youngest(*c)) [[likely]]
         reinterpret_cast<detail::fork_frame::function>(c->state.load_relaxed())(*c);
       else await_child(*c);
     }
@@ -179,11 +206,10 @@ class scope {
   RAMIE_COLD void finish_join();
   RAMIE_COLD void end() noexcept;
 
-  // The next child may be pushed if the deque of the calling worker has just this session and this bottom.
-  detail::word<std::uint64_t> session_{0};  // children elsewhere compare it with their own worker's
-  detail::fork_slot* bottom_;               // means nothing as long as the session is not the deque's
+  detail::word<std::uint64_t> session_;  // children are pushed in it; those elsewhere compare it with their worker's
+  detail::fork_slot* bottom_;            // of the deque, in that session, without children of the scope
+  detail::word<rare*> rare_{nullptr};    // here, so that compilers do not write its neighbours as one
   child* newest_ = nullptr;
-  detail::atomic<rare*> rare_{nullptr};
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;
   detail::word<std::size_t> used_{0};  // of inline_memory_; joining_mark: the owner runs children, or waits for them
   alignas(16) std::byte rare_memory_[rare_size];

@@ -30,6 +30,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/word.hpp>
+#include <ramie/sched/current.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
 #include <cstddef>
@@ -122,6 +123,20 @@ RAMIE_ALWAYS_INLINE bool fork_take_back(fork_frame& f, fork_slot* b) noexcept {
   order_words();
   if (d->top.load_relaxed() <= b) [[likely]]
     return true;
+  return fork_take_back_slowly(f, b);
+}
+
+/// The same for the youngest job of the calling fiber. The address of the deque is known before the frame's is, so J1
+/// need not wait for that.
+RAMIE_ALWAYS_INLINE bool fork_take_back_youngest(fork_frame& f) noexcept {
+  fork_deque* d = current_forks();
+  fork_slot* b = d->bottom.load_relaxed() - 1;  // if the frame was promoted it has no slot, and this means nothing
+  if (f.deque.load_relaxed() == d) [[likely]] {
+    d->bottom.store_relaxed(b);
+    order_words();
+    if (d->top.load_relaxed() <= b) [[likely]]
+      return true;
+  }
   return fork_take_back_slowly(f, b);
 }
 

@@ -415,10 +415,11 @@ void make_resident_ready(task& t) noexcept { make_item_ready(&t, t.home.load(std
 
 worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
     : owner{&s}, stacks{c}, number{n}, random{(std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u} {
-  fork_slots = std::make_unique_for_overwrite<fork_slot[]>(fork_capacity);
+  fork_slots = std::make_unique_for_overwrite<fork_slot[]>(1 + fork_capacity);
   looks = std::make_unique<look[]>(s.workers_possible());
   if (s.near_first()) victims.reserve(s.workers_possible());
-  base = fork_slots.get();
+  fork_slots[0].store_relaxed(nullptr);  // older than the oldest
+  base = fork_slots.get() + 1;
   end = base + fork_capacity;
   bottom.store_relaxed(base);
   top.store_relaxed(base);
