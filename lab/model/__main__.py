@@ -60,8 +60,11 @@ def measure(options):
         kept[name] = figures(result, kept.get(name))
         print(f"[{len(left)} left] {name}: {time_of(name, kept[name]):.1f} ns", file=sys.stderr, flush=True)
         save(options.file, measured)
-    measured["costs"] = asdict(costs_of(kept))
-    save(options.file, measured)
+    if set(commands) <= set(kept):
+        measured["costs"] = asdict(costs_of(kept))
+        save(options.file, measured)
+    else:
+        print(f"not complete yet: ./run model measure {options.file} --again goes on", file=sys.stderr)
 
 
 def fit_again(options):

@@ -182,7 +182,11 @@ def costs_of(measured):
         "lock_pass": "assumed: the same",
         "notice": "assumed: a pause of the searching loop (32 spin instructions) and some lines from another core",
         "private_bytes": "size of a core's second-level cache",
-        "factor_cache": "assumed: the core-to-core latencies that are published for servers of several cache groups",
+        "factor_cache": "assumed: the latency alone differs by more, but it is only a part of what a message costs",
         "factor_node": "assumed: the same, across sockets",
+        "send": "fitted: 24 talking actors, dedicated, two workers",
+        "line": "fitted: the same through the common queue",
+        "node_shared": "fitted: skynet through the common queue, two workers",
+        "node_dealt": "fitted: skynet, dedicated, two workers",
     }
     return c

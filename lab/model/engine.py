@@ -16,7 +16,7 @@ STEAL_MOST = 128  # ready_queue::steal_most
 
 class Worker:
     __slots__ = ("number", "ready", "spawned", "inbox", "state", "since", "running", "rings", "robbed_until", "busy",
-                 "turn")
+                 "turn", "until")
 
     def __init__(self, number, rings):
         self.number = number
@@ -30,6 +30,7 @@ class Worker:
         self.robbed_until = 0.0
         self.busy = 0.0
         self.turn = 0
+        self.until = 0.0  # searches
 
 
 class Policy:
@@ -71,11 +72,11 @@ class Simulation:
         self.sequence = 0
         self.now = 0.0
         self.searching = 0
-        self.sleepers = []
         self.common = deque()
         self.lock_free = 0.0  # the common queue's lock
         self.lock_last = None
         self.steals = self.wakes = self.moves = 0
+        self.robbed = False
         self.workers = [Worker(n, machine.rings(n)) for n in range(machine.cores)]
         self.sleepers = list(reversed(self.workers))
         self.program.start(self)
@@ -105,7 +106,8 @@ class Simulation:
         if self.policy.shared:
             self.to_common(worker, work)
         elif self.policy.dealt:
-            self.send(worker, self.next_in_turn(worker), work)
+            # Nobody knows it yet, and nothing but the inbox is shared.
+            self.send(worker, self.next_in_turn(worker), work, self.costs.touch)
         else:
             worker.spawned.append(work)
             if len(worker.spawned) >= 2:
@@ -157,13 +159,14 @@ class Simulation:
         worker.turn += 1
         return self.workers[(worker.number + worker.turn) % len(self.workers)]
 
-    def send(self, sender, to, work):
+    def send(self, sender, to, work, cost=None):
         if to is sender:
             sender.ready.append(work)
             return
         self.moves += work.home is not None and work.home is not to
-        self.charge(sender, self.costs.send / 2 * self.distance(to, sender))
-        to.inbox.append((work, sender))
+        half = (self.costs.send if cost is None else cost) / 2 * self.distance(to, sender)
+        self.charge(sender, half)
+        to.inbox.append((work, half))
         self.rouse(sender, to)
 
     def to_common(self, worker, work):
@@ -203,8 +206,8 @@ class Simulation:
                 return
 
     def found_by(self, searcher, at):
-        searcher.state = BUSY
-        self.searching -= 1
+        # It counts as one that searches until it has what it found.
+        searcher.state = WAKING
         searcher.since = at
         self.schedule(at, searcher, self.take_up)
 
@@ -228,10 +231,20 @@ class Simulation:
 
     def give_up(self, worker):
         """A search has found nothing."""
-        if worker.state == SEARCHING and self.now >= worker.since + self.costs.search:
-            worker.state = ASLEEP
-            self.searching -= 1
-            self.sleepers.append(worker)
+        if worker.state != SEARCHING or self.now < worker.until:
+            return
+        if self.work_in_sight(worker):  # it looks once more before it sleeps
+            worker.state = WAKING
+            self.take_up(worker)
+            return
+        worker.state = ASLEEP
+        self.searching -= 1
+        self.sleepers.append(worker)
+
+    def look_again(self, worker):
+        if worker.state == SEARCHING:
+            worker.state = WAKING
+            self.take_up(worker)
 
     # -- what a worker does --------------------------------------------------------------------------------------------
 
@@ -242,8 +255,8 @@ class Simulation:
             self.searching -= 1
         worker.state = BUSY
         if worker.inbox:
-            for work, sender in worker.inbox:
-                self.charge(worker, self.costs.send / 2 * self.distance(worker, sender))
+            for work, cost in worker.inbox:
+                self.charge(worker, cost)
                 worker.ready.append(work)
             worker.inbox.clear()
         if worker.ready:
@@ -262,7 +275,11 @@ class Simulation:
                 return
             worker.state = SEARCHING
             self.searching += 1
-            self.schedule(worker.since + self.costs.search, worker, self.give_up)
+            if not was_waking or self.now >= worker.until:
+                worker.until = worker.since + self.costs.search
+                self.schedule(worker.until, worker, self.give_up)
+            if self.robbed:  # somebody has something, but is being robbed just now
+                self.schedule(worker.since + max(self.costs.steal, 1.0), worker, self.look_again)
             return
         if was_waking and self.searching == 0 and self.sleepers and self.work_in_sight(worker):
             self.wake_one(worker)
@@ -289,11 +306,13 @@ class Simulation:
         return any(len(w.spawned) >= 2 or (len(w.ready) >= 2 and not self.policy.together) for w in self.workers)
 
     def steal(self, worker):
+        self.robbed = False
         for ring in worker.rings:
             first = self.random.randrange(len(ring))
             for i in range(len(ring)):
                 victim = self.workers[ring[(first + i) % len(ring)]]
                 if victim.robbed_until > self.now:
+                    self.robbed |= len(victim.spawned) >= 2
                     continue
                 if len(victim.spawned) >= 2 or (victim.spawned and victim.running is not None):
                     loot = [victim.spawned.popleft() for _ in range(min((len(victim.spawned) + 1) // 2, STEAL_MOST))]
