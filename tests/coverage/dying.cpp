@@ -40,18 +40,18 @@ void write_counts_and_die(int signal) {
 
 extern "C" {
 
-[[noreturn]] void abort() noexcept {
+void abort() noexcept {
   write_counts();
   real<void()>("abort")();
   __builtin_unreachable();
 }
 
-[[noreturn]] void _exit(int status) noexcept {
+void _exit(int status) {
   write_counts();
   real<void(int)>("_exit")(status);
   __builtin_unreachable();
 }
 
-[[noreturn]] void _Exit(int status) noexcept { _exit(status); }
+void _Exit(int status) noexcept { _exit(status); }
 
 }  // extern "C"
