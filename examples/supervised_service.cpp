@@ -49,9 +49,10 @@ int main() {
     use(service, 8, 4);
     std::printf("restarted %d times\n", static_cast<int>(sup.restarts()));
     use(service, 3, 0);  // one too many
-    std::printf("supervisor: %s\n", sup.join().what().c_str());
+    const ramie::exit_reason why = sup.join();
     service.join();
     watcher.stop();  // handles what came before
     watcher.join();
+    std::printf("supervisor: %s\n", why.what().c_str());
   });
 }
