@@ -74,10 +74,12 @@ struct fork_deque {
   fork_slot* end = nullptr;
   stack* running = nullptr;      // the stack the worker runs on; null: its thread's own
   std::uint64_t session = 0;     // changes at every switch; unique in the process (scope.hpp)
-  word<std::uint64_t> locks{0};  // adaptive locks taken: a measure of what gets done (spread.hpp)
+  word<std::uint64_t> locks{0};  // adaptive locks and contended mutexes taken: a measure of what gets done (spread.hpp)
+  word<std::uint64_t> contended{0};  // mutexes that somebody else had
   spin_lock thieves;
 
   RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
+  void count_contended() noexcept { contended.store_relaxed(contended.load_relaxed() + 1); }
 };
 
 /// Where promoted frames point: nothing can be taken back from it.

@@ -103,24 +103,28 @@ void scheduler::monitor_main() noexcept {
 
 /// What a round finds out for spread.hpp.
 struct scheduler::spread_look {
+  static constexpr std::uint64_t contended_much = 16;  // in a round; a guess
   spread_control::observation seen{};
   worker* busiest = nullptr;
   std::uint64_t most = 0;
   std::size_t awake = 0;
 
-  /// Returns the worker's progress so far. `before`: a round ago.
-  std::uint64_t add(worker& w, std::uint64_t before, bool is_awake) noexcept {
+  /// `before`: a round ago.
+  void add(worker& w, watch& before, bool is_awake) noexcept {
     const std::uint64_t progress = w.dispatches.value() + w.locks.load_relaxed();
+    const std::uint64_t made = progress - std::exchange(before.progress, progress);
     seen.progress += progress;
-    if (!is_awake) return progress;
+    // Fibers that wait for each other's mutexes are ready only while they are on their way.
+    const std::uint64_t contended = w.contended.load_relaxed();
+    if (contended - std::exchange(before.contended, contended) >= contended_much) seen.backlog = true;
+    if (!is_awake) return;
     ++awake;
-    if (progress - before > most && !w.spare) {
-      most = progress - before;
+    if (made > most && !w.spare) {
+      most = made;
       busiest = &w;
     }
     seen.backlog |= w.ready.size() >= 2;
     seen.other_work |= w.spawned.size() >= 2 || w.has_fork_jobs();
-    return progress;
   }
 };
 
@@ -152,7 +156,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     seen.stalled = false;
     const bool has_duty = w.on_duty.load(std::memory_order_acquire);
     const bool sleeps = w.idle.load(std::memory_order_acquire);
-    if (adapts_) seen.progress = around.add(w, seen.progress, has_duty && !sleeps);
+    if (adapts_) around.add(w, seen, has_duty && !sleeps);
     if (!has_duty) continue;
     if (sleeps) {
       somebody_sleeps = true;

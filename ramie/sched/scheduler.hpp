@@ -118,6 +118,9 @@ class scheduler {
   /// Fibers spawned and not ended. Exact when nobody spawns meanwhile.
   [[nodiscard]] std::uint64_t live() noexcept;
 
+  /// Is one worker to run all that is ready (spread.hpp)? Then who waits had better go there than wait actively.
+  [[nodiscard]] bool keeps_together() const noexcept { return together_.load(std::memory_order_relaxed) != nullptr; }
+
   /// Are some workers nearer to each other than others, so that thieves and wakers had better look?
   [[nodiscard]] bool near_first() const noexcept { return near_first_; }
   [[nodiscard]] const topology& map() const noexcept { return topology_; }
@@ -222,6 +225,7 @@ class scheduler {
     std::int64_t cpu_ns = 0;     // of the worker's thread, then
     std::uint64_t started = 0;   // fibers that it has spawned, a round ago
     std::uint64_t progress = 0;  // spread.hpp, a round ago
+    std::uint64_t contended = 0;
     bool stalled = false;
   };
   std::vector<watch> watches_;

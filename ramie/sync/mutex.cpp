@@ -40,6 +40,7 @@
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/sched/backoff.hpp>
+#include <ramie/sched/scheduler.hpp>
 #include <ramie/sync/mutex.hpp>
 #include <ramie/sync/recursive_mutex.hpp>
 
@@ -164,6 +165,7 @@ void mutex::dequeue(node& n) noexcept {
 /// Is the holder likely to run, on another CPU? Not if it got the mutex on this worker, nor if it waits itself.
 bool mutex::worth_spinning(const detail::fork_deque* w) const noexcept {
   if (w != nullptr && last_.load(std::memory_order_relaxed) == w) return false;
+  if (w != nullptr && static_cast<const detail::worker*>(w)->owner->keeps_together()) return false;
   const void* holder = owner_.load(std::memory_order_acquire);  // the descriptor was made before it became the holder
   if (holder == nullptr || detail::is_thread(holder)) return true;
   // Descriptors of stacks are never freed.
@@ -177,6 +179,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     throw usage_error{"ramie: mutex: " + name_for_report() +
                       " locks it and holds it already; it would wait for itself (use recursive_mutex)"};
   }
+  if (detail::fork_deque* w = detail::current_forks(); w != nullptr) w->count_contended();
   const detail::owned_wait_site site{{detail::mutex_reason, where}, &owner_};
   detail::steady_time since{};
   bool awake = false;  // woken is on for us

@@ -32,14 +32,14 @@ class mutex {
 
   /// Suspends a fiber, blocks a plain thread, until the mutex is the caller's. Throws usage_error if it is already.
   RAMIE_ALWAYS_INLINE void lock(std::source_location where = std::source_location::current()) {
-    const detail::fork_deque* const w = detail::current_forks();
+    detail::fork_deque* const w = detail::current_forks();
     if (!lock_as_favourite(w) && !lock_free_one(w)) [[unlikely]]
       lock_slowly(nullptr, where);
   }
 
   /// False if somebody has it. Does not suspend.
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool try_lock() noexcept {
-    const detail::fork_deque* const w = detail::current_forks();
+    detail::fork_deque* const w = detail::current_forks();
     return lock_as_favourite(w) || lock_free_one(w) || try_lock_slowly();
   }
 
@@ -98,14 +98,15 @@ class mutex {
     inside_.store(0, std::memory_order_release);
     return still;
   }
-  RAMIE_ALWAYS_INLINE bool lock_free_one(const detail::fork_deque* w) noexcept {
+  RAMIE_ALWAYS_INLINE bool lock_free_one(detail::fork_deque* w) noexcept {
     std::uint32_t seen = 0;
     if (!word_.compare_exchange_strong(seen, locked, std::memory_order_acquire, std::memory_order_relaxed))
       return false;
     acquired(w);
     return true;
   }
-  RAMIE_ALWAYS_INLINE void acquired(const detail::fork_deque* w) noexcept {
+  RAMIE_ALWAYS_INLINE void acquired(detail::fork_deque* w) noexcept {
+    if (w != nullptr) w->count_lock();
     owner_.store(detail::identity_on(w), std::memory_order_release);
     if (last_.load(std::memory_order_relaxed) != w) {
       last_.store(w, std::memory_order_relaxed);
