@@ -91,7 +91,7 @@ topology topology::of_text(std::string_view description) {
   const auto skip_blanks = [&] {
     while (at != end && *at == ' ') ++at;
   };
-  std::size_t next = 0;
+  auto first = units.begin();  // of those that may come next
   long all = 1;
   for (skip_blanks(); at != end; skip_blanks()) {
     long count = 0;
@@ -103,13 +103,14 @@ topology topology::of_text(std::string_view description) {
     while (at != end && *at != ' ') ++at;
     std::string_view name{word, static_cast<std::size_t>(at - word)};
     if (!name.empty() && name.back() == 's') name.remove_suffix(1);
-    while (next < units.size() && name != units[next].name) ++next;
-    if (next == units.size()) refuse();
-    units[next++].count = count;
+    const auto known = std::find_if(first, units.end(), [name](const unit& u) { return name == u.name; });
+    if (known == units.end()) refuse();
+    known->count = count;
+    first = known + 1;
     all *= count;
     if (all > described_most) refuse();
   }
-  if (next == 0) refuse();
+  if (first == units.begin()) refuse();
   topology t;
   t.places_.reserve(static_cast<std::size_t>(all));
   const long in_core = units[3].count, in_cache = units[2].count * in_core, in_node = units[1].count * in_cache;
