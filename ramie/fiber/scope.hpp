@@ -213,7 +213,7 @@ class scope {
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;
   detail::word<std::size_t> used_{0};  // of inline_memory_; joining_mark: the owner runs children, or waits for them
   alignas(16) std::byte rare_memory_[rare_size];
-  alignas(16) std::byte inline_memory_[320];
+  alignas(16) std::byte inline_memory_[640];
 };
 
 }  // namespace ramie
