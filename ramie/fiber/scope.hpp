@@ -128,22 +128,26 @@ class scope {
 
   RAMIE_ALWAYS_INLINE void adopt(detail::fork_deque& d) noexcept {
     session_.store_relaxed(d.session);
-    bottom_ = d.bottom.load_relaxed();
+    below_ = d.bottom.load_relaxed()[-1].load_relaxed();
   }
 
-  /// In the scope's session: is the youngest job of the deque the scope's, or what it was when the scope had none?
-  [[nodiscard]] RAMIE_ALWAYS_INLINE bool may_push(detail::fork_deque& d) const noexcept {
-    detail::fork_slot* const bottom = d.bottom.load_relaxed();
-    return newest_ == nullptr ? bottom == bottom_ : bottom[-1].load_relaxed() == newest_;
+  /// In the scope's session: is the youngest job of the deque the scope's newest child, or, if it has none, the one
+  /// that was the youngest at first? Whose join comes later than that of what is pushed now.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool may_push(const detail::fork_deque& d) const noexcept {
+    return d.bottom.load_relaxed()[-1].load_relaxed() == (newest_ == nullptr ? below_ : newest_);
   }
 
   RAMIE_ALWAYS_INLINE void leave() noexcept {
     session_.store_relaxed(0);
-    bottom_ = nullptr;
+    below_ = nullptr;
   }
 
   RAMIE_ALWAYS_INLINE void join_children() noexcept {
     used_.store_relaxed(joining_mark);  // children that a child adds meanwhile get other memory
+    // Children lie side by side in the deque. What lies above them, if anything, is of a scope that came later and is
+    // not joined yet, or of a fork around this join.
+    if (newest_ != nullptr && !detail::fork_is_youngest(*newest_)) [[unlikely]]
+      detail::fork_uncover(*newest_);
     while (child* c = newest_) {
       newest_ = c->older;
       if (detail::fork_take_back_youngest(*c)) [[likely]]
@@ -207,7 +211,7 @@ class scope {
   RAMIE_COLD void end() noexcept;
 
   detail::word<std::uint64_t> session_;  // children are pushed in it; those elsewhere compare it with their worker's
-  detail::fork_slot* bottom_;            // of the deque, in that session, without children of the scope
+  detail::fork_frame* below_;            // what is the youngest job then, without children of the scope
   detail::word<rare*> rare_{nullptr};    // here, so that compilers do not write its neighbours as one
   child* newest_ = nullptr;
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;

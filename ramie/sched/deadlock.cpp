@@ -67,7 +67,7 @@ void print(const waiting_fiber& f) {
 
 }  // namespace
 
-bool scheduler::nothing_can_wake_a_fiber() noexcept {
+bool scheduler::nothing_can_wake_a_fiber(const waiting_threads& outside) noexcept {
   if (stopping() || ending_.load(std::memory_order_acquire)) return false;
   if (outsiders_.load(std::memory_order_acquire) != 0 || injected_.size() != 0) return false;
   std::size_t own_threads = 1;  // the monitor
@@ -85,19 +85,22 @@ bool scheduler::nothing_can_wake_a_fiber() noexcept {
   const std::size_t helpers = blocking_.threads_if_idle();
   if (helpers == blocking_pool::busy) return false;
   const std::size_t threads = threads_of_process();
-  return threads != 0 && threads == own_threads + helpers + waiting_threads();
+  return threads != 0 && threads == own_threads + helpers + outside.count;
 }
 
 std::int64_t scheduler::before_long_sleep(std::int64_t asleep_ns) noexcept {
   constexpr std::int64_t for_ever = -1, first_ns = 1'000'000'000, longest_ns = 60'000'000'000;
   if (!options_.report_deadlocks || live() == 0) return for_ever;
-  // Twice, with a pause: somebody may be between two of the places that are looked at.
-  const auto stuck = [this] {
-    return monitor_word_.load(std::memory_order_acquire) == 0 && nothing_can_wake_a_fiber();
+  // Twice, with a pause: somebody may be between two of the places that are looked at. And no thread may have begun or
+  // ended a wait meanwhile.
+  const auto stuck = [this](waiting_threads& outside) {
+    outside = look_at_waiting_threads();
+    return monitor_word_.load(std::memory_order_acquire) == 0 && nothing_can_wake_a_fiber(outside) &&
+           look_at_waiting_threads().words == outside.words;
   };
-  if (stuck()) {
+  if (waiting_threads before, now; stuck(before)) {
     os_sleep(5'000'000);
-    if (stuck()) report_deadlock();
+    if (stuck(now) && now.words == before.words) report_deadlock();
   }
   return asleep_ns == 0 ? first_ns : std::min(2 * asleep_ns, longest_ns);
 }

@@ -1,6 +1,7 @@
 // The slow half of fork and join: steals seen from the owner, promotion, and the running of jobs that left their fiber.
 //
-// Promotion, step by step. Before a fiber parks or yields, with frames in the deque:
+// Promotion, step by step. Before a fiber parks or yields, with frames in the deque (or takes one back that is not the
+// youngest):
 //  R1 Its worker takes `thieves`. Frames below `top` are stolen already: their `promoted` is null.
 //  R2 Each frame from `top` to `bottom` gets a promoted_job, a task that names the frame; if there is no memory for one, it gets
 //     the mark `kept_back`, and only its parent can run it.
@@ -115,6 +116,10 @@ bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept {
   // Stolen, and so is everything older. The next job to steal will be the next one pushed here.
   d->top.store_relaxed(b);
   return false;
+}
+
+void fork_uncover(const fork_frame& f) noexcept {
+  if (f.deque.load_relaxed() != &dead_forks) promote_fork_jobs(static_cast<worker*>(current_forks()));
 }
 
 void wait_for_thief(fork_frame& f) noexcept {

@@ -96,6 +96,10 @@ void fork_attention(fork_deque& d) noexcept;
 /// was; then wait_for_thief. Owner; does not suspend.
 bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept;
 
+/// The frame of the calling fiber is not its youngest job: promotes all of them, if that is not done, so that each can
+/// be taken back in any order.
+void fork_uncover(const fork_frame& f) noexcept;
+
 /// Suspends until the thief has run the frame. Uninterruptible.
 void wait_for_thief(fork_frame& f) noexcept;
 
@@ -128,11 +132,16 @@ RAMIE_ALWAYS_INLINE bool fork_take_back(fork_frame& f, fork_slot* b) noexcept {
   return fork_take_back_slowly(f, b);
 }
 
-/// The same for the youngest job of the calling fiber. The address of the deque is known before the frame's is, so J1
-/// need not wait for that.
+/// Is the frame the youngest job of the calling worker?
+RAMIE_ALWAYS_INLINE bool fork_is_youngest(const fork_frame& f) noexcept {
+  return current_forks()->bottom.load_relaxed()[-1].load_relaxed() == &f;
+}
+
+/// As fork_take_back for the youngest job of the calling fiber, or for one that was promoted. The address of the deque
+/// is known before the frame's is, so J1 need not wait for that.
 RAMIE_ALWAYS_INLINE bool fork_take_back_youngest(fork_frame& f) noexcept {
   fork_deque* d = current_forks();
-  fork_slot* b = d->bottom.load_relaxed() - 1;  // if the frame was promoted it has no slot, and this means nothing
+  fork_slot* b = d->bottom.load_relaxed() - 1;
   if (f.deque.load_relaxed() == d) [[likely]] {
     d->bottom.store_relaxed(b);
     order_words();

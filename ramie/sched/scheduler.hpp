@@ -19,6 +19,8 @@
 
 namespace ramie::detail {
 
+struct waiting_threads;
+
 /// What a worker does next.
 struct work {
   stack* resume = nullptr;
@@ -182,7 +184,7 @@ class scheduler {
   void rouse_monitor() noexcept;
 
   // Deadlocks (deadlock.cpp).
-  bool nothing_can_wake_a_fiber() noexcept;
+  bool nothing_can_wake_a_fiber(const waiting_threads& outside) noexcept;
   [[noreturn]] void report_deadlock() noexcept;
 
   runtime_options options_;

@@ -101,14 +101,15 @@ class thread_descriptors {
     s->next = free_;
     free_ = s;
   }
-  [[nodiscard]] std::size_t waiting() const noexcept {
-    std::size_t n = 0;
+  [[nodiscard]] waiting_threads waiting() const noexcept {
+    waiting_threads seen;
     for (const thread_stack* s = made_.load(std::memory_order_acquire); s != nullptr; s = s->made_before) {
       // The word first: who armed it has taken back what he said of the wait before.
       const std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
-      if ((word & state_mask) == armed && s->for_good.load(std::memory_order_acquire)) ++n;
+      if ((word & state_mask) == armed && s->for_good.load(std::memory_order_acquire)) ++seen.count;
+      seen.words += word;
     }
-    return n;
+    return seen;
   }
 
  private:
@@ -202,7 +203,7 @@ void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void*
       &with);
 }
 
-std::size_t waiting_threads() noexcept { return all_thread_descriptors.waiting(); }
+waiting_threads look_at_waiting_threads() noexcept { return all_thread_descriptors.waiting(); }
 
 const char mutex_reason[] = "mutex";
 

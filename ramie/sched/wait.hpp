@@ -132,8 +132,13 @@ bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* 
 /// `visit`.
 void for_each_waiting(void (*visit)(void* context, const task& waiting, const wait_site& site), void* context) noexcept;
 
-/// Plain threads that wait without a deadline, and nobody has woken yet. Any thread.
-[[nodiscard]] std::size_t waiting_threads() noexcept;
+/// What plain threads wait for, at a look that takes its time: only what two looks find alike was so in between.
+struct waiting_threads {
+  std::size_t count = 0;    // who wait without a deadline, and nobody has woken yet
+  std::uint64_t words = 0;  // changes with each wait that begins or ends
+};
+/// Any thread.
+[[nodiscard]] waiting_threads look_at_waiting_threads() noexcept;
 
 /// One suspension of the calling fiber or plain thread. Lives on its stack.
 class wait {
