@@ -227,68 +227,6 @@ int sum_by_scopes(int low, int high) {
   return a + b;
 }
 
-TEST_P(scopes, may_be_joined_in_any_order) {
-  in_runtime([] {
-    std::array<std::atomic<int>, 6> runs{};
-    const auto child = [&runs](std::size_t i) { return [&runs, i] { ++runs[i]; }; };
-    for (int round = 1; round <= scaled(2000); ++round) {
-      scope outer;
-      outer.spawn(child(0));
-      scope middle;
-      middle.spawn(child(1));
-      scope inner;
-      inner.spawn(child(2));
-      middle.join();
-      inner.spawn(child(3));
-      outer.join();
-      outer.spawn(child(4));
-      inner.join();
-      middle.spawn(child(5));
-      outer.join();
-      middle.join();
-      for (const std::atomic<int>& n : runs) ASSERT_EQ(n, round);
-    }
-  });
-}
-
-TEST_P(scopes, may_be_joined_inside_a_fork) {
-  in_runtime([] {
-    for (int round = 0; round < scaled(2000); ++round) {
-      std::atomic<int> first{0}, second{0}, other{0};
-      scope s;
-      s.spawn([&] { ++first; });
-      ramie::fork_join(
-          [&] {
-            s.join();
-            s.spawn([&] { ++second; });
-          },
-          [&] { ++other; });
-      s.join();
-      ASSERT_EQ(first, 1);
-      ASSERT_EQ(second, 1);
-      ASSERT_EQ(other, 1);
-    }
-  });
-}
-
-TEST_P(scopes, without_children_know_what_was_below_them) {
-  in_runtime([] {
-    for (int round = 0; round < scaled(2000); ++round) {
-      std::atomic<int> x{0}, y{0}, g{0};
-      scope a;
-      a.spawn([&] { ++x; });
-      scope b;
-      a.join();
-      // The job of this fork now lies where a's child was when b came.
-      ramie::fork_join([&] { b.spawn([&] { ++y; }); }, [&] { ++g; });
-      b.join();
-      ASSERT_EQ(x, 1);
-      ASSERT_EQ(y, 1);
-      ASSERT_EQ(g, 1);
-    }
-  });
-}
-
 TEST_P(scopes, in_a_recursion) {
   const int n = sanitized ? 2'000 : 30'000;
   EXPECT_EQ(in_runtime([=] { return sum_by_scopes(0, n); }), n / 2 * (n - 1));
