@@ -1,32 +1,29 @@
 #include <lab/harness/runtime_facts.hpp>
 
 #include <array>
+#include <cstddef>
 
 namespace ramie::lab {
 namespace {
 
-struct named_placement {
+template <class Value>
+struct named {
   std::string_view name;
-  ramie::placement value;
+  Value value;
 };
 
 constexpr std::array placements{
-    named_placement{"work_stealing", ramie::placement::work_stealing},
-    named_placement{"stealing_no_affinity", ramie::placement::stealing_no_affinity},
-    named_placement{"shared_queue", ramie::placement::shared_queue},
-    named_placement{"round_robin", ramie::placement::round_robin},
-    named_placement{"dedicated", ramie::placement::dedicated},
-};
-
-struct named_stacks {
-  std::string_view name;
-  ramie::stack_guard value;
+    named<ramie::placement>{"work_stealing", ramie::placement::work_stealing},
+    named<ramie::placement>{"stealing_no_affinity", ramie::placement::stealing_no_affinity},
+    named<ramie::placement>{"shared_queue", ramie::placement::shared_queue},
+    named<ramie::placement>{"round_robin", ramie::placement::round_robin},
+    named<ramie::placement>{"dedicated", ramie::placement::dedicated},
 };
 
 constexpr std::array stacks{
-    named_stacks{"guarded", ramie::stack_guard::automatic},
-    named_stacks{"pooled", ramie::stack_guard::none},
-    named_stacks{"fresh", ramie::stack_guard::fresh},
+    named<ramie::stack_guard>{"guarded", ramie::stack_guard::automatic},
+    named<ramie::stack_guard>{"pooled", ramie::stack_guard::none},
+    named<ramie::stack_guard>{"fresh", ramie::stack_guard::fresh},
 };
 
 template <class Table>
@@ -39,23 +36,20 @@ std::string names_of(const Table& table) {
   return names;
 }
 
+template <class Value, std::size_t n>
+std::optional<Value> find_in(const std::array<named<Value>, n>& table, std::string_view name) {
+  for (const named<Value>& entry : table)
+    if (entry.name == name) return entry.value;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string placement_names() { return names_of(placements); }
 std::string stacks_names() { return names_of(stacks); }
 
-std::optional<ramie::stack_guard> find_stacks(std::string_view name) {
-  for (const auto& s : stacks)
-    if (s.name == name) return s.value;
-  return std::nullopt;
-}
-
-std::optional<ramie::placement> find_placement(std::string_view name) {
-  for (const auto& p : placements) {
-    if (p.name == name) return p.value;
-  }
-  return std::nullopt;
-}
+std::optional<ramie::stack_guard> find_stacks(std::string_view name) { return find_in(stacks, name); }
+std::optional<ramie::placement> find_placement(std::string_view name) { return find_in(placements, name); }
 
 std::string_view name_of(ramie::placement wanted) {
   for (const auto& p : placements) {

@@ -3,7 +3,7 @@
 // A child is first a fork job, as in fork_join: its record lies in the scope, on the parent's stack, is offered to idle
 // workers, and most often the parent runs it itself at `join`. That needs the children to be the youngest jobs of the
 // parent's deque. The scope knows by two words: the deque's `session`, which no other fiber, and not this one after a
-// suspension, ever sees again, and its youngest job: one of the scope's, or none before the scope's first. Whoever
+// suspension, ever sees again, and its youngest job: one of the scope's, or the one below before its first. Whoever
 // spawns from elsewhere (a child on another worker, a nested fork) starts an ordinary fiber, which the scope counts.
 #pragma once
 

@@ -17,8 +17,8 @@
 //
 // J1..J3 against T3..T5 is Dekker's pattern: owner and thief cannot both take frame b. In doubt both lose their way
 // into the lock, where top and bottom stand still. `top` may be one too high for a moment (T3 to T5): that only sends
-// the owner into the lock. The join knows the slot it pushed at, so J1 needs no load of `bottom`: a chain of
-// store-to-load forwards through it was the largest cost of the prototype.
+// the owner into the lock. fork_join knows the slot it pushed at, so J1 needs no load of `bottom`: a chain of
+// store-to-load forwards through it was the largest cost of the prototype. (Scopes load it, to write less.)
 //
 // A frame knows its deque. When its fiber parks, all of its frames are *promoted* (fork.cpp): their deque becomes
 // `dead_forks`, whose top is above everything, so J3 fails and the join finds out the rest. Thus a fiber that goes on
