@@ -161,6 +161,25 @@ function(ramie_add_example name source)
   set_tests_properties(example.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example)
 endfunction()
 
+# Profilers' call chains: by tables in optimised code, by frame pointers where all code has them.
+function(ramie_add_perf_test)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(NOT Python3_Interpreter_FOUND OR CMAKE_CROSSCOMPILING OR RAMIE_SANITIZE OR RAMIE_COVERAGE)
+    return()
+  endif()
+  set(method dwarf)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set(method fp)
+  endif()
+  add_executable(perf_subject "${PROJECT_SOURCE_DIR}/tests/perf/subject.cpp")
+  target_link_libraries(perf_subject PRIVATE ramie::ramie)
+  ramie_own_code(perf_subject)
+  add_test(NAME perf.${method} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/perf/perf_test.py"
+                                       "$<TARGET_FILE:perf_subject>" ${method})
+  set_tests_properties(perf.${method} PROPERTIES TIMEOUT ${ramie_test_timeout_s} SKIP_RETURN_CODE 77 LABELS project
+                                                 ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
 # Tests of the project rather than of the code. They do not depend on how the library was compiled, so the release builds
 # are enough.
 function(ramie_add_project_tests)
