@@ -42,7 +42,7 @@ class Looks:
     def test_fibers(self):
         self.assertRegex(
             self.said,
-            r'fiber "left" 0x\w+: waits for channel receive since [\d.]+ s or longer, at .*subject.cpp:\d+\n',
+            rf'fiber "left" 0x\w+: waits for channel receive since [\d.]+ s{self.vaguely}, at .*subject.cpp:\d+\n',
         )
         self.assertRegex(
             self.said, r'fiber "right" 0x\w+: waits for mutex since .*subject.cpp:\d+, which fiber "main" 0x\w+ holds\n'
@@ -75,6 +75,8 @@ class Looks:
 
 
 class Live(Looks, unittest.TestCase):
+    vaguely = ""
+
     @classmethod
     def setUpClass(cls):
         cls.said = cls.look(LOOKS)
@@ -100,6 +102,8 @@ class Live(Looks, unittest.TestCase):
 
 
 class Core(Looks, unittest.TestCase):
+    vaguely = " or longer"  # nobody knows what time it was
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()

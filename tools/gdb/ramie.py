@@ -15,6 +15,7 @@ own helps, of course, and the printers need it.
 
 import re
 import struct
+import time
 
 import gdb
 import gdb.printing
@@ -195,8 +196,8 @@ class Fiber:
         self.state += f" for {text(reason)}"
         plain = read(wait + layout["wait.mode"], 1) == b"\0"
         since = signed(wait + layout["wait.time" if plain else "wait.since"])
-        if since and now >= since:
-            self.state += f" since {(now - since) / 1e9:.3f} s or longer"
+        if since and now.known >= since:
+            self.state += now.since(since)
         where = word(site + layout["wait_site.where"])
         if where and half(where + 16):
             self.state += f", at {text(word(where), 400)}:{half(where + 16)}"
@@ -208,11 +209,30 @@ class Fiber:
                 self.state += f", which {Task(layout, word(holder + layout['stack.occupant'])).title()} holds"
 
 
+class Now:
+    """A live process on this machine goes by the clock that can be read here; else the last that the workers knew has to do."""
+
+    def __init__(self, all_workers):
+        self.known = max((w.clock for w in all_workers), default=0)
+        # gdb before 12 has no connections.
+        connection = getattr(gdb.selected_inferior(), "connection", None)
+        self.live = connection is not None and connection.type == "native"
+        if self.live:
+            self.known = max(self.known, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+
+    def since(self, then):
+        """In words, for a sentence."""
+        if self.live:
+            return f" since {(self.known - then) / 1e9:.3f} s"
+        passed_ms = (self.known - then) // 1_000_000
+        return f" since {passed_ms / 1e3:.3f} s or longer" if passed_ms > 0 else ""
+
+
 def fibers(layout):
     """All that have begun and not ended, in the order of their stacks."""
     all_workers = workers(layout)
     by_stack = {w.running: w for w in all_workers if w.running and w.on_duty}
-    now = max((w.clock for w in all_workers), default=0)
+    now = Now(all_workers)
     number = 0
     slab = word(layout["slabs"])
     while slab != 0:
