@@ -142,5 +142,23 @@ TEST(refused_futexes, take_no_processor) {
   EXPECT_LE(failing_waits::made(), static_cast<std::uint64_t>(took / 1ms) + 5);
 }
 
+/// No sleep ends by itself.
+const detail::futex_calls timeless{
+    [](const void* word, std::uint32_t expected, const timespec*) noexcept {
+      return detail::kernel_futex_calls.wait(word, expected, nullptr);
+    },
+    [](const void* word, int how_many) noexcept { return detail::kernel_futex_calls.wake(word, how_many); }};
+
+// Whoever stops a runtime would otherwise wait for the monitor's next look, ten milliseconds later. This would hang.
+TEST(stopping, waits_for_no_sleep_to_end) {
+  detail::replace_futex_calls(&timeless);
+  for (int i = 0; i < 20; ++i) {
+    runtime rt{{.workers = 2}};
+    EXPECT_EQ(rt.run([i] { return i; }), i);
+    if (i % 4 == 0) std::this_thread::sleep_for(2ms);  // the monitor as well
+  }
+  detail::replace_futex_calls(nullptr);
+}
+
 }  // namespace
 }  // namespace ramie

@@ -83,7 +83,6 @@ void scheduler::monitor_main() noexcept {
   int quiet_ticks = 0;
   std::int64_t nap_ns = 0;
   monitor_word_.store(1, std::memory_order_relaxed);
-  const atomic<std::uint32_t> nobody_wakes_this{0};
   while (!ending_.load(std::memory_order_acquire)) {
     const bool busy = monitor_round(now_ns());
     quiet_ticks = busy ? 0 : quiet_ticks + 1;
@@ -97,7 +96,7 @@ void scheduler::monitor_main() noexcept {
       quiet_ticks = 0;
       continue;
     }
-    futex_wait(nobody_wakes_this, 0, busy ? busy_tick_ns : quiet_tick_ns);
+    futex_wait(monitor_ends_, 0, busy ? busy_tick_ns : quiet_tick_ns);
   }
 }
 

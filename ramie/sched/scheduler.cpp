@@ -524,6 +524,8 @@ void scheduler::end_threads() noexcept {
   ending_.store(true, std::memory_order_seq_cst);
   monitor_word_.store(1, std::memory_order_release);
   futex_wake(monitor_word_);
+  monitor_ends_.store(1, std::memory_order_release);
+  futex_wake(monitor_ends_);
   if (monitor_.joinable()) monitor_.join();  // first: it adds spares
   heavy_fence();
   for (std::size_t i = 0; i < worker_count(); ++i) {

@@ -235,6 +235,7 @@ class scheduler {
   atomic<bool> spread_{false};             // spread.hpp
   atomic<worker*> together_{nullptr};      // who runs all that is ready, if somebody shall
   atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
+  atomic<std::uint32_t> monitor_ends_{0};  // futex: on which it waits for a tick; 1 ends that at once
   atomic<std::uint32_t> spares_wanted_{0};
   atomic<std::uint32_t> spares_active_{0};
   std::vector<std::unique_ptr<worker>> retired_for_good_;  // spares whose thread could not be started
