@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -74,10 +75,24 @@ const record* on_one_worker(const record& r, const std::vector<record>& records)
   return nullptr;
 }
 
+/// Of the request's parameters those that are not the same throughout the step: "n=10, x=1000".
+std::string varying_parameters(const bench_step& step, const request& of) {
+  std::string text;
+  for (const auto& [name, value] : of.parameters) {
+    const bool varies = std::any_of(step.requests.begin(), step.requests.end(), [&](const request& other) {
+      const auto found = other.parameters.find(name);
+      return found == other.parameters.end() || found->second != value;
+    });
+    if (varies) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
+}
+
 std::string bench_table(const std::vector<bench_step>& steps, const std::vector<record>& records) {
   using enum table::align;
   table lines{{{"experiment", left},
                {"style", left},
+               {"size", left},
                {"workers"},
                {"ns each"},
                {"a", left},
@@ -95,10 +110,11 @@ std::string bench_table(const std::vector<bench_step>& steps, const std::vector<
       const auto each = r.ns_per_unit();
       const record* one = r.workers > 1 ? on_one_worker(r, records) : nullptr;
       const auto gain = one != nullptr ? speed_up(*one, r) : std::nullopt;
-      lines.add({step.experiment, r.what.style, std::to_string(r.workers), each ? readable_number(each->median) : "-",
-                 r.unit, readable_ratio(r.ratio_to_plain()), readable_ratio(r.cpu_ratio_to_plain()),
-                 readable_ratio(gain), readable_ratio(r.busy()), readable_bytes(static_cast<double>(r.peak_rss_bytes)),
-                 r.ok ? "right" : "FAILED: " + r.error, figures_text(r)});
+      lines.add({step.experiment, r.what.style, varying_parameters(step, r.what), std::to_string(r.workers),
+                 each ? readable_number(each->median) : "-", r.unit, readable_ratio(r.ratio_to_plain()),
+                 readable_ratio(r.cpu_ratio_to_plain()), readable_ratio(gain), readable_ratio(r.busy()),
+                 readable_bytes(static_cast<double>(r.peak_rss_bytes)), r.ok ? "right" : "FAILED: " + r.error,
+                 figures_text(r)});
     }
   }
   return lines.text();
@@ -130,7 +146,13 @@ int run_bench(const bench_options& options) {
 
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   file.write(results_json(all, started, took.count()));
-  if (!options.json) std::cout << '\n' << bench_table(steps, all.records()) << '\n';
+  if (!options.json) {
+    const auto wrong = std::count_if(all.records().begin(), all.records().end(), [](const record& r) { return !r.ok; });
+    std::cout << '\n'
+              << bench_table(steps, all.records()) << '\n'
+              << fmt::format("{} measurements in {:.0f} s, {} of them wrong\n", all.records().size(), took.count(),
+                             wrong);
+  }
   // With --json standard output is for objects only.
   (options.json ? std::cerr : std::cout) << "results: " << file.path() << '\n' << std::flush;
   std::cerr << contention_remark(all.records());

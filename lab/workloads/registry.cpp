@@ -10,10 +10,11 @@ namespace ramie::lab {
 const std::vector<workload>& all_workloads() {
   static const std::vector<workload> all = [] {
     std::vector<workload> most{
-        skynet_workload(),      sum_workload(),      fib_workload(),    overhead_workload(), yield_workload(),
-        spawn_workload(),       pingpong_workload(), stream_workload(), select_workload(),   mpmc_workload(),
-        affinity_workload(),    mutex_workload(),    timers_workload(), mixed_workload(),    actors_workload(),
-        idle_actors_workload(), memory_workload(),   ticker_workload(), wake_workload(),     idle_workload(),
+        skynet_workload(), sum_workload(),         fib_workload(),      overhead_workload(), operations_workload(),
+        yield_workload(),  spawn_workload(),       pingpong_workload(), stream_workload(),   select_workload(),
+        mpmc_workload(),   affinity_workload(),    mutex_workload(),    timers_workload(),   mixed_workload(),
+        actors_workload(), idle_actors_workload(), memory_workload(),   ticker_workload(),   wake_workload(),
+        idle_workload(),
     };
     std::vector<workload> actors = savina_workloads();
     std::move(actors.begin(), actors.end(), std::back_inserter(most));

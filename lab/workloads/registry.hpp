@@ -28,6 +28,7 @@ workload mpmc_workload();
 workload affinity_workload();
 workload mutex_workload();
 workload timers_workload();
+workload operations_workload();
 workload overhead_workload();
 workload ticker_workload();
 workload wake_workload();

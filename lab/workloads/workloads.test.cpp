@@ -35,6 +35,7 @@ const std::multimap<std::string, parameter_values>& small_sizes() {
       {"affinity",
        {{"actors", 8}, {"state", 4000}, {"accesses", 100}, {"talking", 1}, {"messages", 6}, {"count", 6000}}},
       {"timers", {{"count", 1000}}},
+      {"operations", {{"count", 2000}}},
       {"overhead", {{"n", 10}, {"x", 1000}}},
       {"ticker", {{"hogs", 2}, {"ticks", 20}, {"period-us", 500}}},
       {"wake", {{"count", 50}, {"pause-us", 0}}},

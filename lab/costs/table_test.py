@@ -1,0 +1,103 @@
+"""The table of costs, from made-up results; and whether it asks for what the lab has."""
+
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from costs import __main__ as costs
+from costs import table
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MACHINE = {"cpu": "Any", "cores_allowed": 2, "kernel": "Linux 6.18.1-x", "compiler": "gcc 12", "flags": "-O3"}
+
+
+def result(row, workers, ns):
+    figures = {row.figure: [1.0, 4000.4, 9000.0]} if row.figure else {}
+    return {"workload": row.workload, "style": row.style, "options": {"workers": workers}, "ns_per_unit": ns, "ratio_to_plain": 2.04,
+            "figures": figures, "ok": True}
+
+
+def made_up():
+    rows = [table.Row("", *table.CALL), *table.all_rows()]
+    return [result(row, workers, 10.0 * workers) for row in rows for workers in (1, 2)]
+
+
+def document(results):
+    return {"machine": MACHINE, "runs": 5, "command": "./run costs", "started": "2026-11-22T10", "revision": "abc", "results": results}
+
+
+class Table(unittest.TestCase):
+    def test_numbers(self):
+        for value, text in ((0, "0"), (0.6143, "0.61"), (1.04, "1.0"), (9.96, "10"), (20.5, "20"), (4273.2, "4,273"), (0.0081, "0.0081")):
+            self.assertEqual(table.number(value), text, value)
+
+    def test_durations(self):
+        for ns, text in ((0.614, "0.61 ns"), (9_999, "9,999 ns"), (16_500, "16 us"), (5_260_000, "5,260 us"), (3e7, "30 ms"), (None, "-")):
+            self.assertEqual(table.duration(ns), text, ns)
+
+    def test_costs_are_of_one_worker(self):
+        text = table.costs_text(made_up())
+        self.assertIn("| `mutex`: lock and unlock | 10 ns | 2.0 |", text)
+        self.assertIn("| a fiber that waits: resident memory | 4,000 B |", text)
+        self.assertEqual(text.count("\n| "), sum(len(s.rows) + 2 for s in table.SECTIONS) + len(table.MEMORY) + 2)
+
+    def test_experiments_are_of_both(self):
+        text = table.experiments_text(made_up())
+        self.assertTrue(text.startswith("| ns | one worker | two workers |\n"))
+        self.assertIn("| the same: `scope` | 10 | 20 |", text)
+
+    def test_what_failed_has_no_figure(self):
+        results = made_up()
+        for one in results:
+            if one["style"] == "semaphore":
+                one.update(ok=False, ns_per_unit=None, ratio_to_plain=None)
+        self.assertIn("| `counting_semaphore`: acquire and release | - | - |", table.costs_text(results))
+
+    def test_says_where_it_is_from(self):
+        said = table.source_text(document(made_up()))
+        self.assertEqual(said, "`./run costs`, 2026-11-22, ramie abc: Any, 2 cores, Linux 6.18.1, gcc 12 -O3; medians of 5 runs.")
+
+
+class Lab(unittest.TestCase):
+    def test_has_each_workload_and_style(self):
+        sources = {}
+        for path in (ROOT / "lab" / "workloads").glob("*.cpp"):
+            text = path.read_text(encoding="utf-8")
+            for name in re.findall(r'\.name = "(\w+)",\n *\.summary', text):
+                sources[name] = text
+        for row in table.all_rows():
+            self.assertIn(row.workload, sources)
+            self.assertIn(f'{{"{row.style}", ', sources[row.workload], row)
+            self.assertIn(row.workload, table.SIZES)
+            if row.figure:
+                self.assertIn(f'"{row.figure}"', sources[row.workload] + (ROOT / "lab/workloads/chain.cpp").read_text(encoding="utf-8"))
+
+
+class Documents(unittest.TestCase):
+    def test_have_the_marks(self):
+        for name, mark, _ in costs.PLACES:
+            text = (ROOT / name).read_text(encoding="utf-8")
+            self.assertIn("\nnew\n<!-- end", costs.marked(text, mark, "new\n", name))
+
+    def test_are_written_between_them(self):
+        with tempfile.TemporaryDirectory() as work:
+            root = Path(work)
+            (root / "docs").mkdir()
+            for name, mark, _ in costs.PLACES:
+                (root / name).write_text(f"a\n<!-- {mark}: by ./run costs -->\nold\n<!-- end of {mark} -->\nb\n", encoding="utf-8")
+            for _ in range(2):
+                costs.write_documents(document(made_up()), root)
+            for name, _, _ in costs.PLACES:
+                text = (root / name).read_text(encoding="utf-8")
+                self.assertNotIn("old", text)
+                self.assertEqual(text.count("`./run costs`, 2026-11-22"), 1)
+                self.assertTrue(text.startswith("a\n<!--") and text.endswith("-->\nb\n"))
+
+    def test_without_marks_are_left_alone(self):
+        with self.assertRaises(costs.CostsError):
+            costs.marked("no marks", "costs", "new\n", "x.md")
+
+
+if __name__ == "__main__":
+    unittest.main()
