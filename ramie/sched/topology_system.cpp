@@ -54,7 +54,9 @@ std::vector<int> list_in(const std::string& path) {
       at = rest.ptr;
     }
     for (int i = first; i <= last; ++i) all.push_back(i);
-    if (at != end && *at++ != ',') return {};
+    if (at == end) break;
+    if (*at != ',') return {};
+    ++at;
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
