@@ -194,6 +194,7 @@ function(ramie_add_project_tests)
                                 "${CMAKE_CXX_COMPILER}")
     add_test(NAME house.finds_mistakes COMMAND "${Python3_EXECUTABLE}"
                                                "${PROJECT_SOURCE_DIR}/tests/house/house_check_test.py")
+    add_test(NAME house.tidy COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/house/tidy_test.py")
     # The tests that docs/promises.md names are there.
     add_test(NAME promises COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/promises_check.py")
     set_tests_properties(promises PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
@@ -202,7 +203,7 @@ function(ramie_add_project_tests)
                                "${CMAKE_CXX_COMPILER}" --library $<TARGET_FILE:ramie> --jobs 2)
     add_test(NAME docs.finds_mistakes COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/docs_check_test.py")
     set_tests_properties(docs docs.finds_mistakes PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
-    set_tests_properties(house house.finds_mistakes PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
+    set_tests_properties(house house.finds_mistakes house.tidy PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project)
   endif()
 
   # The debugger's extension needs debugging information of the program it looks at, not of the library.
