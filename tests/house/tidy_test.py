@@ -84,6 +84,8 @@ class Tidy(unittest.TestCase):
         self.expect_asked("one.cpp", "two.cpp")
         self.write(self.project / ".clang-tidy", "Checks: 'misc-*'\n")
         self.expect_asked("one.cpp", "two.cpp")
+        self.write(self.project / "ramie/.clang-tidy", "InheritParentConfig: true\n")
+        self.expect_asked("one.cpp", "two.cpp")
         self.write(self.top / "version", "2")
         self.expect_asked("one.cpp", "two.cpp")
         database = self.project / "build/compile_commands.json"

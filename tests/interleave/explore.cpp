@@ -109,7 +109,7 @@ report run_child(const exploration& how, const std::function<void()>& body, std:
   if (!r.failed && WIFSIGNALED(status)) {
     r.failed = true;
     copy(r.what, WTERMSIG(status) == SIGALRM ? std::string{"hangs outside of the simulation"}
-                                             : std::string{"ended by signal "} + ::strsignal(WTERMSIG(status)));
+                                             : "ended by signal " + std::to_string(WTERMSIG(status)));
   }
   return r;
 }

@@ -236,7 +236,7 @@ void shared_counters(dice& d) {
     }));
   {
     std::unique_lock guard{m};
-    changed.wait_for(guard, d.us(1, 2000), [&] { return a >= fibers * each; });
+    changed.wait_for(guard, d.us(1, 2000), [&] { return a >= long{fibers} * each; });
   }
   all.wait();
   for (auto& h : handles) h.join();

@@ -201,7 +201,7 @@ int soak(const wishes& w) {
     memory.look();
     if (clock::now() - told > std::chrono::seconds{30}) {
       told = clock::now();
-      std::fprintf(stderr, "soak: %llu rounds, %zu MB resident\n", static_cast<unsigned long long>(number + 1),
+      std::fprintf(stderr, "soak: %llu rounds, %zu MB resident\n", static_cast<unsigned long long>(number) + 1,
                    resident_bytes() >> 20);
     }
   }
@@ -239,7 +239,7 @@ int main(int argc, char** argv) {
     const double value = i + 1 < argc ? std::strtod(argv[i + 1], &rest) : -1;
     if (value < 0 || rest == nullptr || *rest != '\0') {
       std::fprintf(stderr, "ramie-soak: %s needs a number\n", argv[i]);
-      std::exit(2);
+      std::exit(2);  // NOLINT(concurrency-mt-unsafe): no other thread has begun
     }
     ++i;
     return value;
