@@ -46,6 +46,7 @@ class Table(unittest.TestCase):
         text = table.experiments_text(made_up())
         self.assertTrue(text.startswith("| ns | one worker | two workers |\n"))
         self.assertIn("| the same: `scope` | 10 | 20 |", text)
+        self.assertIn("an idle actor 4,000 B; a runtime", text)
 
     def test_what_failed_has_no_figure(self):
         results = made_up()

@@ -38,10 +38,16 @@ refuse_component() { # prefix, component that is not there
   }
 }
 
-# The program that README.md begins with.
-readme_program() {
-  # shellcheck disable=SC2016
-  sed -n '/^```cpp$/,/^```$/p; /^```$/q' "$here/../../README.md" | grep -v '^```' >"$work/readme.cpp"
+# A project as README.md shows it: the program that it begins with, and its block number N of CMake.
+readme_project() { # N, more for cmake
+  local project=$work/readme_$1 readme=$here/../../README.md
+  mkdir -p "$project/third_party"
+  ln -s "$(realpath "$here/../..")" "$project/third_party/ramie"
+  awk '/^```cpp$/ { on = 1; next } /^```$/ && on { exit } on' "$readme" >"$project/main.cpp"
+  awk -v wanted="$1" '/^```cmake$/ { on = ++n == wanted; next } /^```$/ { on = 0 } on' "$readme" >"$project/CMakeLists.txt"
+  "$cmake" -S "$project" -B "$project/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" "${@:2}"
+  "$cmake" --build "$project/build" --parallel 2
+  expect 832040 "$project/build/my_program"
 }
 
 by_pkg_config() { # prefix, program to make, more for the compiler
@@ -72,9 +78,8 @@ case $way in
     "$cmake" --install "$build" --prefix "$work/installed"
     # A prefix may be moved after the installation.
     mv "$work/installed" "$work/prefix"
-    readme_program
-    build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DREADME_PROGRAM="$work/readme.cpp"
-    expect 832040 "$work/build/readme"
+    build_consumer -DCMAKE_PREFIX_PATH="$work/prefix"
+    readme_project 1 -DCMAKE_PREFIX_PATH="$work/prefix"
     by_pkg_config "$work/prefix" "$work/by_pkg_config" -fno-rtti
     if [[ -n $(find "$work/prefix" -name ramie_prometheusTargets.cmake) ]]; then
       rm -rf "$work/build"
@@ -94,16 +99,16 @@ case $way in
     done
     ;;
   add_subdirectory)
-    build_consumer -DRAMIE_SOURCE="$here/../.."
+    readme_project 2
     # A user's build has none of our tests, examples and tools in it.
-    if extra=$("$cmake" --build "$work/build" --target help | grep -E 'test_|example_|ramie-lab'); then
+    if extra=$("$cmake" --build "$work/readme_2/build" --target help | grep -E 'test_|example_|ramie-lab'); then
       echo "targets that users did not ask for: $extra"
       exit 1
     fi
     ;;
   fetch_content)
     # In one of those projects that do without run-time type information.
-    build_consumer -DRAMIE_FETCH=ON -DFETCHCONTENT_SOURCE_DIR_RAMIE="$here/../.." -DCMAKE_CXX_FLAGS=-fno-rtti
+    readme_project 3 -DFETCHCONTENT_SOURCE_DIR_RAMIE="$here/../.." -DCMAKE_CXX_FLAGS=-fno-rtti
     ;;
   sanitized)
     build_consumer -DRAMIE_SOURCE="$here/../.." -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined -DCMAKE_BUILD_TYPE=Debug
