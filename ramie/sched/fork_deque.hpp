@@ -38,6 +38,7 @@
 
 namespace ramie::detail {
 
+struct favour_cell;
 struct fork_deque;
 struct promoted_job;
 struct stack;
@@ -70,13 +71,16 @@ struct fork_deque {
   word<fork_slot*> bottom{nullptr};  // next free slot
   word<fork_slot*> top{nullptr};     // oldest job not stolen
   word<fork_slot*> limit{nullptr};   // bottom may not pass it; null: attention
+  stack* running = nullptr;          // the stack the worker runs on; null: its thread's own
+  std::uint64_t session = 0;         // changes at every switch; unique in the process (scope.hpp)
+  favour_cell* favours = nullptr;    // the worker's
   fork_slot* base = nullptr;
   fork_slot* end = nullptr;
-  stack* running = nullptr;      // the stack the worker runs on; null: its thread's own
-  std::uint64_t session = 0;     // changes at every switch; unique in the process (scope.hpp)
-  word<std::uint64_t> locks{0};  // adaptive locks and contended mutexes taken: a measure of what gets done (spread.hpp)
-  word<std::uint64_t> contended{0};  // mutexes that somebody else had
   spin_lock thieves;
+  // Not in the cache line that thieves look at all the time: the next atomic instruction of the lock would have to wait
+  // for it.
+  alignas(128) word<std::uint64_t> locks{0};  // adaptive locks and contended mutexes taken: what gets done (spread.hpp)
+  word<std::uint64_t> contended{0};           // mutexes that somebody else had
 
   RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
   void count_contended() noexcept { contended.store_relaxed(contended.load_relaxed() + 1); }

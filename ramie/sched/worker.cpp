@@ -419,6 +419,7 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
   looks = std::make_unique<look[]>(s.workers_possible());
   if (s.near_first()) victims.reserve(s.workers_possible());
   fork_slots[0].store_relaxed(nullptr);  // older than the oldest
+  favours = favour.get();
   base = fork_slots.get() + 1;
   end = base + fork_capacity;
   bottom.store_relaxed(base);

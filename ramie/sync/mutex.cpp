@@ -22,13 +22,15 @@
 //
 // The favour (Dice, Moir, Scherer, "Quickly reacquirable locks", 2003): after 64 acquisitions in a row on one worker
 // the word becomes `favoured` for as long as no other worker or plain thread comes, and `held_` says whether the mutex
-// is held. Once in the life of a mutex, so `inside_` has only one writer. Ending it costs a heavy fence.
+// is held. Ending it costs a heavy fence, so the next favours are for 1024 in a row, which have cost as much. While it
+// lasts, the queue stays as it is: some may wait if somebody is on his way, who will end it. `inside` is the
+// favourite's own (favour_cell.hpp).
 //
 //  Favourite                                Anybody else, and the favourite who must wait
-//  F1 inside = 1; light fence               E1 word: favoured -> favoured | ending, by one of them; others wait
-//  F2 still the favourite? then take it:    E2 favourite = nobody; heavy fence
-//     held = 1 (unlock: held = 0)           E3 wait until inside == 0
-//  F3 inside = 0 (release)                  E4 word = held ? locked : 0 (release); go on with M1
+//  F1 inside = this mutex; light fence      E1 word: favoured -> favoured | ending, by one of them; others wait
+//  F2 still the favourite? then take it:    E2 favourite = nobody; heavy fence (not by the favourite's own worker)
+//     held = 1 (unlock: held = 0)           E3 wait until inside is another
+//  F3 inside = none (release)               E4 word = held ? locked : 0 (release); go on with M1
 //
 // F1/F2 and E2/E3 cannot both miss each other (fence.hpp). A holder that got the mutex by favour and finds the favour
 // gone at its unlock, or unlocks on another worker, goes by M4, after E4.
@@ -59,8 +61,18 @@ constexpr std::chrono::nanoseconds patience{1'000'000};
 /// look takes the cache line away from the holder.
 constexpr int spin_rounds = 6;
 
+/// So long goes on looking who was woken and came too late, some tens of microseconds in all with ever longer pauses.
+/// If he suspended at once, the next unlock would wake him again: a slow unlock and a stolen fiber (with a heavy fence)
+/// every few microseconds, for nothing.
+constexpr int linger_rounds = 24;
+
 void pause_in_round(int round) noexcept {
-  for (int i = 4 << (round < 4 ? round : 4); i > 0; --i) detail::spin_pause();
+  for (int i = 4 << (round < 6 ? round : 6); i > 0; --i) detail::spin_pause();
+}
+
+/// Has this worker something else to do?
+bool others_are_ready(const detail::fork_deque* w) noexcept {
+  return w != nullptr && static_cast<const detail::worker*>(w)->ready.size() != 0;
 }
 
 std::string name_for_report() { return std::string{"fiber \""} + std::string{this_fiber::name()} + "\""; }
@@ -77,27 +89,33 @@ const void* thread_identity() noexcept {
 }  // namespace detail
 
 void mutex::become_favourite(const detail::fork_deque* w) noexcept {
+  streak_ = 0;
   if (w == nullptr) return;
+  std::uint32_t seen = word_.load(std::memory_order_relaxed);
+  if ((seen & (busy | favoured | ending)) != 0 || (seen & (waiting | woken)) == waiting) return;
   // All in place before the word says so: E2, whose compare-and-swap reads this one, is later in each of them.
   held_.store(true, std::memory_order_relaxed);
-  favourite_.store(reinterpret_cast<std::uintptr_t>(w), std::memory_order_relaxed);
-  std::uint32_t seen = locked;
-  if (word_.compare_exchange_strong(seen, favoured, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
-  favourite_.store(undecided, std::memory_order_relaxed);  // somebody waits; nobody else writes it meanwhile
+  favourite_.store(w->favours, std::memory_order_relaxed);
+  const std::uint32_t next = (seen & ~locked) | favoured;
+  if (word_.compare_exchange_strong(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
+  favourite_.store(nullptr, std::memory_order_relaxed);  // somebody waits; nobody else writes it meanwhile
   held_.store(false, std::memory_order_relaxed);
-  streak_ = 0;
 }
 
 void mutex::end_favour() noexcept {
   std::uint32_t seen = word_.load(std::memory_order_acquire);
   for (int round = 0; (seen & favoured) != 0;) {
-    if (seen == favoured && word_.compare_exchange_strong(seen, favoured | ending, std::memory_order_acquire)) {
-      favourite_.store(nobody, std::memory_order_relaxed);
-      detail::heavy_fence();
-      for (int tries = 0; inside_.load(std::memory_order_acquire) != 0;) detail::pause_a_little(tries);
+    if ((seen & ending) == 0 && word_.compare_exchange_strong(seen, seen | ending, std::memory_order_acquire)) {
+      const detail::favour_cell* const theirs = favourite_.load(std::memory_order_relaxed);
+      favourite_.store(nullptr, std::memory_order_relaxed);
+      if (const detail::fork_deque* me = detail::current_forks(); me == nullptr || me->favours != theirs) {
+        if (!RAMIE_PLANT(mutex_favour_no_fence)) detail::heavy_fence();
+        for (int tries = 0; theirs->inside.load(std::memory_order_acquire) == this;) detail::pause_a_little(tries);
+      }
       const bool is_held = held_.load(std::memory_order_acquire);
       held_.store(false, std::memory_order_relaxed);
-      word_.store(is_held ? locked : 0, std::memory_order_release);
+      wanted_ = wanted_again;
+      word_.store((seen & (waiting | woken)) | (is_held ? locked : 0), std::memory_order_release);
       return;
     }
     detail::pause_a_little(round);
@@ -123,6 +141,11 @@ bool mutex::try_lock_slowly() noexcept {
 /// Takes `busy` if it is off in `seen`. Otherwise, or if the word has changed, loads it anew after a pause and returns
 /// false; `round` counts the pauses.
 bool mutex::take_queue(std::uint32_t& seen, int& round) noexcept {
+  if ((seen & favoured) != 0) {
+    end_favour();
+    seen = word_.load(std::memory_order_relaxed);
+    return false;
+  }
   if ((seen & busy) == 0 &&
       word_.compare_exchange_weak(seen, seen | busy, std::memory_order_acquire, std::memory_order_relaxed))
     return true;
@@ -183,12 +206,20 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
   const detail::owned_wait_site site{{detail::mutex_reason, where}, &owner_};
   detail::steady_time since{};
   bool awake = false;  // woken is on for us
+  bool ended = false;  // a favour, by us
   int passes = 0;
   int round = 0;
   for (;;) {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    const detail::fork_deque* const w = detail::current_forks();
     if ((seen & favoured) != 0) {
-      end_favour();
+      // Once at once. If there is a new one since, the mutex is much in use, and an end for each look would cost more.
+      if (ended && round < linger_rounds && worth_spinning(w)) {
+        pause_in_round(round++);
+      } else {
+        end_favour();
+        ended = true;
+      }
       continue;
     }
     if ((seen & locked) == 0) {  // M1, M5
@@ -199,7 +230,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
       }
       continue;
     }
-    if (round < spin_rounds && worth_spinning(detail::current_forks())) {
+    if (round < (awake && !others_are_ready(w) ? linger_rounds : spin_rounds) && worth_spinning(w)) {
       pause_in_round(round++);
       continue;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ramie/base/atomic.hpp>
+#include <ramie/sched/favour_cell.hpp>
 #include <ramie/sched/fence.hpp>
 #include <ramie/sched/wait_list.hpp>
 #include <ramie/sync/identity.hpp>
@@ -45,14 +46,17 @@ class mutex {
 
   /// Does not suspend. Throws usage_error if the mutex is not the caller's.
   RAMIE_ALWAYS_INLINE void unlock() {
-    const detail::fork_deque* const w = detail::current_forks();
+    detail::fork_deque* const w = detail::current_forks();
     if (owner_.load(std::memory_order_relaxed) != detail::identity_on(w)) [[unlikely]]
       unlocked_by_stranger();
     // Before the mutex is free, so that nobody ever reads his own name after he gave it back.
     owner_.store(nullptr, std::memory_order_relaxed);
     if (unlock_as_favourite(w)) return;
-    std::uint32_t seen = locked;
-    if (!word_.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    // Nobody waits, or somebody is on his way already.
+    if ((seen & favoured) != 0 || (seen & (waiting | woken)) == waiting ||
+        !word_.compare_exchange_strong(seen, seen & ~locked, std::memory_order_release, std::memory_order_relaxed))
+        [[unlikely]]
       unlock_slowly();
   }
 
@@ -72,35 +76,35 @@ class mutex {
     bool was_handed = false;  // and was
   };
   static constexpr std::uint32_t locked = 1, busy = 2, waiting = 4, woken = 8, favoured = 16, ending = 32;
-  static constexpr std::uintptr_t undecided = 1, nobody = 2;  // of favourite_; else a worker's address
 
-  RAMIE_ALWAYS_INLINE bool lock_as_favourite(const detail::fork_deque* w) noexcept {
-    const auto me = reinterpret_cast<std::uintptr_t>(w);
-    if (favourite_.load(std::memory_order_relaxed) != me) return false;
-    inside_.store(1, std::memory_order_relaxed);  // F1
+  RAMIE_ALWAYS_INLINE bool lock_as_favourite(detail::fork_deque* w) noexcept {
+    if (w == nullptr || favourite_.load(std::memory_order_relaxed) != w->favours) return false;
+    w->favours->inside.store(this, std::memory_order_relaxed);  // F1
     detail::light_fence();
-    const bool mine = favourite_.load(std::memory_order_relaxed) == me && !held_.load(std::memory_order_acquire);  // F2
+    const bool mine =
+        favourite_.load(std::memory_order_relaxed) == w->favours && !held_.load(std::memory_order_acquire);  // F2
     if (mine) [[likely]] {
       held_.store(true, std::memory_order_relaxed);
       owner_.store(w->running, std::memory_order_release);
+      w->count_lock();
     }
-    inside_.store(0, std::memory_order_release);  // F3
+    w->favours->inside.store(nullptr, std::memory_order_release);  // F3
     return mine;
   }
   RAMIE_ALWAYS_INLINE bool unlock_as_favourite(const detail::fork_deque* w) noexcept {
-    const auto me = reinterpret_cast<std::uintptr_t>(w);
-    if (favourite_.load(std::memory_order_relaxed) != me) return false;
-    inside_.store(1, std::memory_order_relaxed);
+    if (w == nullptr || favourite_.load(std::memory_order_relaxed) != w->favours) return false;
+    w->favours->inside.store(this, std::memory_order_relaxed);
     detail::light_fence();
-    const bool still = favourite_.load(std::memory_order_relaxed) == me;
+    const bool still = favourite_.load(std::memory_order_relaxed) == w->favours;
     if (still) [[likely]]
       held_.store(false, std::memory_order_release);
-    inside_.store(0, std::memory_order_release);
+    w->favours->inside.store(nullptr, std::memory_order_release);
     return still;
   }
   RAMIE_ALWAYS_INLINE bool lock_free_one(detail::fork_deque* w) noexcept {
-    std::uint32_t seen = 0;
-    if (!word_.compare_exchange_strong(seen, locked, std::memory_order_acquire, std::memory_order_relaxed))
+    std::uint32_t seen = word_.load(std::memory_order_relaxed);
+    if ((seen & (locked | favoured)) != 0 ||
+        !word_.compare_exchange_strong(seen, seen | locked, std::memory_order_acquire, std::memory_order_relaxed))
       return false;
     acquired(w);
     return true;
@@ -111,14 +115,15 @@ class mutex {
     if (last_.load(std::memory_order_relaxed) != w) {
       last_.store(w, std::memory_order_relaxed);
       streak_ = 0;
-    } else if (++streak_ == streak_wanted && favourite_.load(std::memory_order_relaxed) == undecided) [[unlikely]] {
+    } else if (++streak_ >= wanted_) [[unlikely]] {
       become_favourite(w);
     }
   }
 
   /// Acquisitions in a row by one worker that make it the favourite. Until then a mutex costs atomic instructions, so
-  /// that one that lives shortly never pays for the end of a favour. A guess.
-  static constexpr std::uint32_t streak_wanted = 64;
+  /// that one that lives shortly never pays for the end of a favour. Later ones must first have lost by atomic
+  /// instructions about what the end of another favour will cost. The former is a guess.
+  static constexpr std::uint32_t wanted_first = RAMIE_INTERLEAVE ? 2 : 64, wanted_again = RAMIE_INTERLEAVE ? 3 : 1024;
 
   RAMIE_NOINLINE bool try_lock_slowly() noexcept;
   RAMIE_NOINLINE void unlock_slowly() noexcept;
@@ -131,9 +136,9 @@ class mutex {
   void dequeue(node& n) noexcept;
   bool worth_spinning(const detail::fork_deque* w) const noexcept;
 
-  detail::atomic<std::uintptr_t> favourite_{undecided};
+  detail::atomic<detail::favour_cell*> favourite_{nullptr};  // whose; null: nobody's
   detail::atomic<std::uint32_t> word_{0};
-  detail::atomic<std::uint32_t> inside_{0};
+  std::uint32_t wanted_ = wanted_first;                      // written while the word is `ending`
   detail::atomic<const void*> owner_{nullptr};               // who holds it (identity.hpp)
   detail::atomic<const detail::fork_deque*> last_{nullptr};  // the worker on which it was taken last
   detail::atomic<bool> held_{false};                         // by way of the favour

@@ -243,6 +243,38 @@ TEST(ends, each_on_another_worker) {
   expect_sound("migration at every wake-up", {.seeds = 1500}, in_runtime(wander, true));
 }
 
+/// Favours come after two and three uses in a row here, so they begin and end all the time.
+void use_by_favour() {
+  mutex m;
+  int inside = 0, uses = 0;
+  auto use = [&](int times, bool rests) {
+    for (int i = 0; i < times; ++i) {
+      std::lock_guard guard{m};
+      check(++inside == 1, "two hold the mutex");
+      ++uses;
+      if (rests && pick(4) == 0) this_fiber::yield();
+      check(--inside == 0, "two hold the mutex");
+    }
+  };
+  {
+    runtime rt{workers(2)};
+    simulated_thread other{[&] {
+      wait_a_little();
+      use(2, false);
+    }};
+    rt.run([&] {
+      auto child = spawn([&] { use(6, true); });
+      use(6, true);
+      child.join();
+    });
+  }
+  check(uses == 12 + 2, "somebody was let in and did nothing");
+}
+TEST(mutex, passes_from_favourite_to_favourite) { expect_sound("mutex with favours", {.seeds = 3000}, use_by_favour); }
+TEST(mutex, whose_favour_ends_unfenced_is_found) {
+  expect_found(plant::mutex_favour_no_fence, "mutex, favour ended without a fence", {.seeds = 20'000}, use_by_favour);
+}
+
 void spawn_into_the_end() {
   int started = 0, refused = 0, ended = 0;
   {
