@@ -52,8 +52,10 @@ bool inside_stopped(const task& t, const char* place, const char* fence) noexcep
 /// Adds what the chain says to `found`, from the regions around `place` outwards. Returns the shield that ends the
 /// view, or null.
 const region* look_outwards(region_chain& chain, const void* place, limits& found) noexcept {
+  // Usually there is none. What a strand stands in was there when it was forked, so nothing is missed without the lock.
+  if (chain.innermost.load(std::memory_order_acquire) == nullptr) return nullptr;
   std::lock_guard guard{chain.lock};
-  for (const region* r = chain.innermost; r != nullptr; r = r->outer) {
+  for (const region* r = chain.innermost.load(std::memory_order_relaxed); r != nullptr; r = r->outer) {
     if (place != nullptr && std::less<const void*>{}(r, place)) continue;
     if (r->shield) return r;
     found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
@@ -65,20 +67,24 @@ const region* look_outwards(region_chain& chain, const void* place, limits& foun
 
 limits limits_of(task& t) noexcept {
   limits found;
-  const void* place = nullptr;
+  const strand_task* inner = nullptr;  // the strand of `at` that we come from
   for (task* at = &t; at != nullptr; at = at->parent) {
-    const region* shield = nullptr;
-    if (task_extras* extras = at->extras.load(std::memory_order_acquire); extras != nullptr)
-      shield = look_outwards(extras->regions, place, found);
-    if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(shield)))
-      found.stopped = true;
-    if (shield != nullptr) {
-      found.shielded = !found.stopped;
-      return found;
+    task_extras* const extras = at->extras.load(std::memory_order_acquire);
+    // Most have neither; then it does not matter where the strand's job was forked.
+    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_acquire) != nullptr) ||
+        stopped_first.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
+      const void* const place = inner == nullptr ? nullptr : fork_place(*inner);
+      const region* const shield = extras == nullptr ? nullptr : look_outwards(extras->regions, place, found);
+      if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(shield)))
+        found.stopped = true;
+      if (shield != nullptr) {
+        found.shielded = !found.stopped;
+        return found;
+      }
     }
     const std::uint32_t flags = at->flags.load(std::memory_order_acquire);
     if ((flags & task::stop_flag) != 0) found.stopped = true;
-    if ((flags & task::strand_flag) != 0) place = fork_place(static_cast<const strand_task&>(*at));
+    inner = (flags & task::strand_flag) != 0 ? static_cast<const strand_task*>(at) : nullptr;
   }
   return found;
 }
@@ -142,8 +148,8 @@ void open_region(region& r) {
     t->flags.fetch_or(task::region_flag, std::memory_order_relaxed);
   }
   std::lock_guard guard{chain->lock};
-  r.outer = chain->innermost;
-  chain->innermost = &r;
+  r.outer = chain->innermost.load(std::memory_order_relaxed);
+  chain->innermost.store(&r, std::memory_order_release);
 }
 
 void close_region(region& r) noexcept {
@@ -151,10 +157,11 @@ void close_region(region& r) noexcept {
   task* t = w == nullptr || w->running == nullptr ? nullptr : w->current();
   region_chain& chain = t == nullptr ? chain_of_thread() : t->extras.load(std::memory_order_relaxed)->regions;
   std::lock_guard guard{chain.lock};
-  RAMIE_ASSERT(chain.innermost == &r, "a region was closed that is not the innermost of its fiber");
-  chain.innermost = r.outer;
+  RAMIE_ASSERT(chain.innermost.load(std::memory_order_relaxed) == &r,
+               "a region was closed that is not the innermost of its fiber");
+  chain.innermost.store(r.outer, std::memory_order_release);
   // The flag may go only when no strand can need it: strands inside the region have ended.
-  if (t != nullptr && chain.innermost == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
+  if (t != nullptr && r.outer == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
 }
 
 }  // namespace ramie::detail

@@ -12,6 +12,7 @@
 // are. The parent may open and close inner ones meanwhile, hence the lock.
 #pragma once
 
+#include <ramie/base/atomic.hpp>
 #include <ramie/sched/spin_lock.hpp>
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct region {
 /// The chain of one fiber or thread.
 struct region_chain {
   spin_lock lock;
-  region* innermost = nullptr;
+  atomic<region*> innermost{nullptr};  // written by its fiber, inside the lock
 };
 
 /// What bounds a wait.
