@@ -17,8 +17,9 @@ channel_core::~channel_core() {
 }
 
 void channel_core::leave(waiting_line& line, operation& mine) noexcept {
-  channel_guard guard{*this};
+  const channel_guard guard{*this};
   line.remove(mine);
+  adaptive_lock::held_in_vain();
 }
 
 void channel_core::close() noexcept {
