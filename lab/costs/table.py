@@ -242,4 +242,5 @@ def source_text(document):
     runs = document["runs"]
     return (f"`{document['command']}`, {document['started'][:10]}, ramie {document['revision']}: {machine.get('cpu', '?')}, "
             f"{machine.get('cores_allowed', '?')} cores, Linux {machine.get('kernel', '?').removeprefix('Linux ').split('-')[0]}, "
-            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; medians of {runs} run{'s' if runs > 1 else ''}.")
+            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; medians of {runs} run{'s' if runs > 1 else ''}; "
+            f"load average before it {number(machine.get('load_average', 0))}.")

@@ -9,7 +9,7 @@ from costs import __main__ as costs
 from costs import table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MACHINE = {"cpu": "Any", "cores_allowed": 2, "kernel": "Linux 6.18.1-x", "compiler": "gcc 12", "flags": "-O3"}
+MACHINE = {"cpu": "Any", "cores_allowed": 2, "kernel": "Linux 6.18.1-x", "compiler": "gcc 12", "flags": "-O3", "load_average": 0.51}
 
 
 def result(row, workers, ns):
@@ -57,7 +57,7 @@ class Table(unittest.TestCase):
 
     def test_says_where_it_is_from(self):
         said = table.source_text(document(made_up()))
-        self.assertEqual(said, "`./run costs`, 2026-11-22, ramie abc: Any, 2 cores, Linux 6.18.1, gcc 12 -O3; medians of 5 runs.")
+        self.assertEqual(said, "`./run costs`, 2026-11-22, ramie abc: Any, 2 cores, Linux 6.18.1, gcc 12 -O3; medians of 5 runs; load average before it 0.51.")
 
 
 class Lab(unittest.TestCase):
