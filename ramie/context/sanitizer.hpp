@@ -30,12 +30,9 @@ inline void*& tsan_fiber_of(char* top) noexcept { return *reinterpret_cast<void*
 
 /// Before the first fiber of the process. Local variables have to lie on the stack: regions, scopes and fork jobs are
 /// told apart by their places there (sched/region.hpp). So uses after return are not detected from now on, which clang
-/// does unless told otherwise.
-inline void sanitizer_begin() noexcept {
-#if RAMIE_ASAN
-  __asan_option_detect_stack_use_after_return = 0;
-#endif
-}
+/// does unless told otherwise. Throws usage_error where ThreadSanitizer watches the program, but not the library: it
+/// would miss every wait, and take switches of stacks for races.
+void sanitizer_begin();
 
 /// A stack is about to be started (again): called before its first switch.
 inline void sanitizer_start([[maybe_unused]] char* top) noexcept {

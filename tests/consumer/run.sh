@@ -60,6 +60,19 @@ by_pkg_config() { # prefix, program to make, more for the compiler
   "$compiler" -std=c++20 "$@" "$here/main.cpp" "${flags[@]}" -o "$program"
 }
 
+# A user's program under a sanitizer, with a library that is not. ThreadSanitizer needs to know of each switch of stacks.
+watched_user() { # prefix
+  by_pkg_config "$1" "$work/address" -fsanitize=address
+  [[ ! -e $work/address ]] || expect 42 "$work/address"
+  by_pkg_config "$1" "$work/thread" -fsanitize=thread
+  [[ ! -e $work/thread ]] || ! setarch -R true 2>/dev/null || {
+    ! setarch -R "$work/thread" 2>"$work/thread.log" && grep -q "linked with was not" "$work/thread.log"
+  } || {
+    cat "$work/thread.log"
+    exit 1
+  }
+}
+
 # Only what is ramie's is seen, and all of it belongs to one version of the ABI.
 check_symbols() { # shared library
   local strangers
@@ -81,6 +94,7 @@ case $way in
     build_consumer -DCMAKE_PREFIX_PATH="$work/prefix"
     readme_project 1 -DCMAKE_PREFIX_PATH="$work/prefix"
     by_pkg_config "$work/prefix" "$work/by_pkg_config" -fno-rtti
+    watched_user "$work/prefix"
     if [[ -n $(find "$work/prefix" -name ramie_prometheusTargets.cmake) ]]; then
       rm -rf "$work/build"
       build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS=prometheus \

@@ -1,0 +1,31 @@
+// A program may be compiled with a sanitizer and linked with a library that was not, as an installed one.
+
+#include <ramie/context/sanitizer.hpp>
+
+#include <ramie/base/error.hpp>
+
+// Only where a sanitizer is part of the program are these more than null.
+extern "C" {
+#if !RAMIE_ASAN
+[[gnu::weak]] extern int __asan_option_detect_stack_use_after_return;
+#endif
+#if !RAMIE_TSAN
+[[gnu::weak]] void __tsan_init();
+#endif
+}
+
+namespace ramie::detail {
+
+void sanitizer_begin() {
+#if RAMIE_ASAN
+  __asan_option_detect_stack_use_after_return = 0;
+#else
+  if (&__asan_option_detect_stack_use_after_return != nullptr) __asan_option_detect_stack_use_after_return = 0;
+#endif
+#if !RAMIE_TSAN
+  if (&__tsan_init != nullptr)
+    throw usage_error{"this program was built with ThreadSanitizer, and the ramie that it is linked with was not"};
+#endif
+}
+
+}  // namespace ramie::detail
