@@ -34,18 +34,19 @@ void adaptive_lock::lock_slowly(fork_deque* me) noexcept {
   end_ownership(me);
 }
 
-bool adaptive_lock::try_lock_slowly(const fork_deque* me) noexcept {
+bool adaptive_lock::try_lock_slowly(fork_deque* me) noexcept {
   if (!others_.try_lock()) return false;
   end_ownership(me);
   return true;
 }
 
-void adaptive_lock::end_ownership(const fork_deque* me) noexcept {
+void adaptive_lock::end_ownership(fork_deque* me) noexcept {
   const fork_deque* seen = owner_.load(std::memory_order_acquire);
   if (!is_deprived(seen)) {
     owner_.store(deprived(seen), std::memory_order_relaxed);
     if (seen != nullptr) {
       if (patience_ < patience_most) ++patience_;
+      if (me != nullptr) me->count_seized();
       if (!RAMIE_PLANT(adaptive_lock_no_fence)) heavy_fence();
     }
     for (int round = 0; inside_.load(std::memory_order_acquire) != 0;) pause_a_little(round);

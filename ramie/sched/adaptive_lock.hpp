@@ -71,8 +71,8 @@ class adaptive_lock {
     return true;
   }
   RAMIE_NOINLINE void lock_slowly(fork_deque* me) noexcept;
-  RAMIE_NOINLINE bool try_lock_slowly(const fork_deque* me) noexcept;
-  void end_ownership(const fork_deque* me) noexcept;
+  RAMIE_NOINLINE bool try_lock_slowly(fork_deque* me) noexcept;
+  void end_ownership(fork_deque* me) noexcept;
 
   atomic<fork_deque*> owner_{nullptr};  // null: fresh
   atomic<std::uint32_t> inside_{0};

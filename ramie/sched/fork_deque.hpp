@@ -81,8 +81,10 @@ struct fork_deque {
   // for it.
   alignas(128) word<std::uint64_t> locks{0};  // adaptive locks and contended mutexes taken: what gets done (spread.hpp)
   word<std::uint64_t> contended{0};           // mutexes that somebody else had
+  word<std::uint64_t> seized{0};              // adaptive locks that were another worker's
 
   RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
+  void count_seized() noexcept { seized.store_relaxed(seized.load_relaxed() + 1); }
   void count_contended() noexcept { contended.store_relaxed(contended.load_relaxed() + 1); }
 };
 

@@ -102,9 +102,11 @@ void scheduler::monitor_main() noexcept {
 
 /// What a round finds out for spread.hpp.
 struct scheduler::spread_look {
-  static constexpr std::uint64_t contended_much = 16;  // in a round; a guess
+  // In a round; guesses. A seized lock costs all workers some microseconds.
+  static constexpr std::uint64_t contended_much = 16, seized_much = 32;
   spread_control::observation seen{};
   worker* busiest = nullptr;
+  std::uint64_t seized = 0;
   std::uint64_t most = 0;
   std::size_t awake = 0;
 
@@ -116,6 +118,8 @@ struct scheduler::spread_look {
     // Fibers that wait for each other's mutexes are ready only while they are on their way.
     const std::uint64_t contended = w.contended.load_relaxed();
     if (contended - std::exchange(before.contended, contended) >= contended_much) seen.backlog = true;
+    const std::uint64_t seized_ever = w.seized.load_relaxed();
+    seized += seized_ever - std::exchange(before.seized, seized_ever);
     if (!is_awake) return;
     ++awake;
     if (made > most && !w.spare) {
@@ -130,6 +134,7 @@ struct scheduler::spread_look {
 void scheduler::look_at_spread(const spread_look& around) noexcept {
   spread_control::observation seen = around.seen;
   seen.alone = around.awake <= 1;
+  seen.settling = around.seized >= spread_look::seized_much;
   const spread_control::mode before = spread_control_.now();
   const spread_control::mode after = spread_control_.observe(seen);
   if (after == before) return;

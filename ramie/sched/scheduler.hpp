@@ -228,6 +228,7 @@ class scheduler {
     std::uint64_t started = 0;   // fibers that it has spawned, a round ago
     std::uint64_t progress = 0;  // spread.hpp, a round ago
     std::uint64_t contended = 0;
+    std::uint64_t seized = 0;
     bool stalled = false;
   };
   std::vector<watch> watches_;

@@ -41,6 +41,7 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
       if (backlog_ >= rounds_before && rounds_ >= rounds_before && seen.now_ns >= next_ns_) begin_trial(seen.alone);
       break;
     case phase::warming:
+      if (seen.settling && rounds_ < rounds_settling) break;
       phase_ = phase::measuring;
       rounds_ = 0;
       trial_ = 0;

@@ -28,6 +28,7 @@ class spread_control {
     bool backlog;            // some worker has two or more ready
     bool alone;              // no more than one worker is awake
     bool other_work;         // new tasks or fork jobs wait, which change the figures by themselves
+    bool settling;           // many locks changed hands: what moved to another worker pays for that once
   };
 
   /// Once a round. Returns what is to be from now on.
@@ -40,6 +41,7 @@ class spread_control {
   static constexpr std::int64_t wait_most_ns = 1'000'000'000;
   static constexpr int rounds_before = 2;      // of backlog, and of figures, before a trial
   static constexpr int rounds_measured = 2;    // of a trial, after one to warm up
+  static constexpr int rounds_settling = 16;   // at most, before those
   static constexpr int rounds_forgotten = 50;  // without backlog: start anew
 
   void begin_trial(bool alone) noexcept;

@@ -20,8 +20,11 @@ class program {
 
   mode round(bool backlog = true, bool other_work = false) {
     now_ns_ += round_ns;
-    progress_ += is_spread_ ? spread_rate_ : together_rate_;
-    const mode m = control_.observe({now_ns_, progress_, backlog, !is_spread_, other_work});
+    const bool settling = is_spread_ && settling_left_ > 0;
+    if (settling) --settling_left_;
+    progress_ += settling ? together_rate_ / 2 : is_spread_ ? spread_rate_ : together_rate_;
+    const mode m = control_.observe({now_ns_, progress_, backlog, !is_spread_, other_work, settling});
+    if (m == mode::spread && !is_spread_) settling_left_ = settling_for_;
     if (m != mode::undecided) is_spread_ = m == mode::spread;
     if (is_spread_) ++spread_rounds_;
     return m;
@@ -34,6 +37,8 @@ class program {
     together_rate_ = together_rate;
     spread_rate_ = spread_rate;
   }
+  /// Each change from one worker to several costs half the speed for so many rounds.
+  void settles_for(int rounds) { settling_for_ = rounds; }
   int spread_rounds() const { return spread_rounds_; }
 
  private:
@@ -43,11 +48,27 @@ class program {
   std::int64_t now_ns_ = 1;
   std::uint64_t progress_ = 0;
   int spread_rounds_ = 0;
+  int settling_for_ = 0, settling_left_ = 0;
 };
 
 TEST(spread_control, is_undecided_without_a_backlog) {
   program p{1000, 2000};
   for (int i = 0; i < 200; ++i) EXPECT_EQ(p.round(false), mode::undecided);
+}
+
+TEST(spread_control, waits_until_what_has_moved_is_settled) {
+  for (const int rounds : {1, 5, 12}) {
+    program p{1000, 1900};
+    p.settles_for(rounds);
+    EXPECT_EQ(p.rounds(30), mode::spread) << rounds;
+  }
+  // But not for ever: some take locks from each other without end.
+  program p{1000, 1900};
+  p.settles_for(1'000'000);
+  p.rounds(40);
+  const int before = p.spread_rounds();
+  p.rounds(1000);
+  EXPECT_LT(p.spread_rounds() - before, 300);
 }
 
 TEST(spread_control, spreads_what_two_workers_do_faster) {
