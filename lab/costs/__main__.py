@@ -18,6 +18,7 @@ from compare.__main__ import LAB, revision
 from costs import table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+RUNS = 15
 # Document, name of the marks, what stands between them.
 PLACES = [("docs/costs.md", "costs", table.costs_text), ("README.md", "experiments", table.experiments_text)]
 
@@ -48,7 +49,7 @@ def measure_all(options):
     for result in results:
         if not result.get("ok"):
             print(f"./run costs: {result['workload']} {result['style']}: {result.get('error', 'wrong')}", file=sys.stderr)
-    words = ["./run costs"] + (["--quick"] if options.quick else []) + ([f"--runs {options.runs}"] if options.runs != 5 else [])
+    words = ["./run costs"] + (["--quick"] if options.quick else []) + ([f"--runs {options.runs}"] if options.runs != RUNS else [])
     return {
         "program": "ramie costs",
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -90,7 +91,7 @@ def main():
     parser = argparse.ArgumentParser(prog="./run costs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="into docs/costs.md and README.md, too")
     parser.add_argument("--from", dest="file", help="do not measure: the results of an earlier time")
-    parser.add_argument("--runs", type=int, default=5, help="how often each is measured (5)")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"how often each is measured ({RUNS})")
     parser.add_argument("--quick", action="store_true", help="small sizes, some seconds: to try this program")
     parser.add_argument("--lab", type=Path, default=LAB, help=argparse.SUPPRESS)
     options = parser.parse_args()

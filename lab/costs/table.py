@@ -1,4 +1,6 @@
-"""What stands in the table of costs, and how it is written down."""
+"""What stands in the table of costs, and how it is written down.
+
+Of several runs the least counts: what an operation costs is the same in each, and what other programs on the machine add is not."""
 
 import math
 from dataclasses import dataclass, field
@@ -188,7 +190,7 @@ def value_of(row, result):
     if result is None or not result.get("ok"):
         return None
     if not row.figure:
-        return result.get("ns_per_unit")
+        return result.get("ns_per_unit_min")
     measured = result.get("figures", {}).get(row.figure)
     return median(measured) if isinstance(measured, list) and measured else measured
 
@@ -204,8 +206,10 @@ def find(results, row, workers):
 
 def ratio(result):
     """How many calls one would make in that time."""
-    value = (result or {}).get("ratio_to_plain")
-    return "-" if value is None else number(value)
+    value, seconds = (result or {}).get("ns_per_unit_min"), (result or {}).get("plain_seconds")
+    if value is None or not seconds or min(seconds) == 0:
+        return "-"
+    return number(value / (min(seconds) / result["plain_units"] * 1e9))
 
 
 def costs_text(results):
@@ -229,7 +233,7 @@ def experiments_text(results):
         cells = [cell(value_of(row, find(results, row, n))) for n in counts]
         lines.append(f"| {row.text} | {' | '.join(cells)} |")
     call = next((r for r in results if (r["workload"], r["style"]) == CALL), None)
-    lines.append(f"| a noinline call, for comparison | {cell((call or {}).get('ns_per_unit'))} |{' |' * (len(counts) - 1)}")
+    lines.append(f"| a noinline call, for comparison | {cell((call or {}).get('ns_per_unit_min'))} |{' |' * (len(counts) - 1)}")
     waiting, tables, _, actor, idle = (cell(value_of(row, find(results, row, None)), row.suffix) for row in MEMORY)
     lines += ["", f"A fiber that waits takes {waiting} and {tables} of page tables, an idle actor {actor}; a runtime with nothing to do takes "
                   f"{idle} of a processor."]
@@ -242,5 +246,5 @@ def source_text(document):
     runs = document["runs"]
     return (f"`{document['command']}`, {document['started'][:10]}, ramie {document['revision']}: {machine.get('cpu', '?')}, "
             f"{machine.get('cores_allowed', '?')} cores, Linux {machine.get('kernel', '?').removeprefix('Linux ').split('-')[0]}, "
-            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; medians of {runs} run{'s' if runs > 1 else ''}; "
+            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; the least of {runs} runs; "
             f"load average before it {number(machine.get('load_average', 0))}.")
