@@ -243,8 +243,8 @@ def experiments_text(results):
 def source_text(document):
     """Where the figures are from."""
     machine = document["machine"]
-    runs = document["runs"]
+    runs, load = document["runs"], machine.get("load_average", 0)
+    busy = "" if load < 1 else ", so what needs several workers came out too high"
     return (f"`{document['command']}`, {document['started'][:10]}, ramie {document['revision']}: {machine.get('cpu', '?')}, "
             f"{machine.get('cores_allowed', '?')} cores, Linux {machine.get('kernel', '?').removeprefix('Linux ').split('-')[0]}, "
-            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; the least of {runs} runs; "
-            f"load average before it {number(machine.get('load_average', 0))}.")
+            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; the least of {runs} runs; load average before it {number(load)}{busy}.")
