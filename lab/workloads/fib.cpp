@@ -51,7 +51,7 @@ workload fib_workload() {
       .name = "fib",
       .summary = "Fibonacci numbers by their definition: the price of a fork",
       .unit = "call",
-      .parameters = {{.name = "n", .help = "which Fibonacci number", .standard = 35, .min = 0, .max = 60}},
+      .parameters = {{.name = "n", .help = "which Fibonacci number", .standard = 40, .min = 0, .max = 60}},
       .styles =
           {
               {"plain", "noinline function calls, the yardstick", false, run<by_plain>},

@@ -33,7 +33,8 @@ namespace {
 constexpr std::int64_t busy_tick_ns = 1'000'000;
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr int quiet_ticks_most = 5;
-constexpr std::int64_t lenient_most = 10;  // times stall_after: see is_stalled
+constexpr std::int64_t spawning_ns = 4 * busy_tick_ns;  // since a fiber was last made: its queue may have had to grow
+constexpr std::int64_t lenient_most = 10;               // times stall_after: see is_stalled
 
 /// What the worker's thread has had of the processors.
 std::int64_t cpu_time_ns(worker& w) noexcept {
@@ -177,8 +178,8 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     }
     const std::int64_t still_ns = now - seen.since_ns;
     const std::uint64_t started = w.started.value();
-    const bool spawns = seen.started != started;
-    seen.started = started;
+    if (std::exchange(seen.started, started) != started) seen.spawned_ns = now;
+    const bool spawns = now - seen.spawned_ns <= spawning_ns;
     seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.

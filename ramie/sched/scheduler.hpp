@@ -224,9 +224,10 @@ class scheduler {
   struct watch {
     std::uint64_t dispatches = 0;
     std::int64_t since_ns = 0;
-    std::int64_t cpu_ns = 0;     // of the worker's thread, then
-    std::uint64_t started = 0;   // fibers that it has spawned, a round ago
-    std::uint64_t progress = 0;  // spread.hpp, a round ago
+    std::int64_t cpu_ns = 0;      // of the worker's thread, then
+    std::uint64_t started = 0;    // fibers that it has spawned, a round ago
+    std::int64_t spawned_ns = 0;  // when that was last seen to change
+    std::uint64_t progress = 0;   // spread.hpp, a round ago
     std::uint64_t contended = 0;
     std::uint64_t seized = 0;
     bool stalled = false;
