@@ -1,4 +1,4 @@
-"""Conan 2 recipe, for the checkout that it stands in: conan create packaging/conan"""
+"""Conan 2 recipe, for the checkout that it stands in: conan create packaging/conan -s compiler.cppstd=20"""
 
 import re
 from pathlib import Path
