@@ -360,8 +360,7 @@ TEST(placements, lose_nothing) {
                                                                   {placement::shared_queue, "shared queue"},
                                                                   {placement::round_robin, "round robin"},
                                                                   {placement::dedicated, "dedicated"}}};
-  for (const auto& [how, name] : all)
-    expect_sound(name, {.seeds = 600}, [placement = how] { place_everything(placement); });
+  for (const auto& [how, name] : all) expect_sound(name, {.seeds = 600}, [one = how] { place_everything(one); });
 }
 TEST(placements, an_inbox_announced_too_early_is_found) {
   expect_found(plant::inbox_announced_early, "inbox announced too early", {.seeds = 20'000},
