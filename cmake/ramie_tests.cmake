@@ -60,6 +60,14 @@ function(ramie_add_tests folder)
           ENVIRONMENT "RAMIE_PLACEMENT=${placement}" TIMEOUT ${ramie_test_timeout_s} LABELS placement)
       endforeach()
     endif()
+    # Whatever waits goes on elsewhere, and later than it could. Random yields are known to sanitized builds only. Left
+    # out is what counts turns.
+    if(label MATCHES "^(fiber|channel|sync|actor)$" AND RAMIE_TEST_PERTURBED)
+      add_test(NAME "perturbed.${stem}" COMMAND ${program} --gtest_brief=1
+               --gtest_filter=-fairness.*:mutex_on_one_worker.*)
+      set_tests_properties("perturbed.${stem}" PROPERTIES
+        ENVIRONMENT "RAMIE_MIGRATE_ALWAYS=1;RAMIE_RANDOM_YIELDS=30" TIMEOUT ${ramie_test_timeout_s} LABELS perturbed)
+    endif()
   endforeach()
 endfunction()
 

@@ -108,6 +108,7 @@ runtime_options resolve(runtime_options o) {
 
   if (!o.pin_threads) o.pin_threads = is_on("RAMIE_PIN_THREADS");
   if (!o.paint_stacks) o.paint_stacks = is_on("RAMIE_PAINT_STACKS");
+  if (!o.migrate_always) o.migrate_always = is_on("RAMIE_MIGRATE_ALWAYS");
   if (o.topology.empty())
     if (const char* text = set_variable("RAMIE_TOPOLOGY")) o.topology = text;
   check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);

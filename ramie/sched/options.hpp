@@ -74,7 +74,7 @@ struct runtime_options {
   /// microseconds for each fiber and each turn of an actor. false: RAMIE_PAINT_STACKS (0 or 1), else false; with that
   /// variable it is also written to standard error when the process exits.
   bool paint_stacks = false;
-  /// For tests: every resume happens on another worker than the one before, where there is another.
+  /// For tests: every resume is on another worker than the one before, if there is one. Also by RAMIE_MIGRATE_ALWAYS=1.
   bool migrate_always = false;
 };
 

@@ -29,7 +29,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -370,6 +372,23 @@ void arrive(std::uintptr_t word, void* arrived_on, const exception_state& aside)
     *w->exceptions = aside;
 }
 
+#if RAMIE_ASAN || RAMIE_TSAN
+namespace {
+/// For tests: RAMIE_RANDOM_YIELDS=P has a fiber that goes on after a wait give way with a probability of P in a
+/// hundred, again and again, so that it comes later than all who could not wait for it.
+void give_way_at_random() noexcept {
+  static const auto chance = [] {
+    const char* text = std::getenv("RAMIE_RANDOM_YIELDS");
+    return text == nullptr ? 0u : std::min(90u, static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)));
+  }();
+  while (chance != 0) {
+    worker* w = current_worker();
+    if (w->random.below(100) >= chance || !yield_out_of_line(w)) return;
+  }
+}
+}  // namespace
+#endif
+
 bool suspend_out_of_line(fork_deque* d, after_switch what) noexcept {
   stack* self = d->running;
   exception_state aside;
@@ -377,6 +396,9 @@ bool suspend_out_of_line(fork_deque* d, after_switch what) noexcept {
   if (to == nullptr) return false;
   const transfer back = switch_stacks(static_cast<worker*>(d), self, to, what, false);
   arrive(back.word, back.worker, aside);
+#if RAMIE_ASAN || RAMIE_TSAN
+  give_way_at_random();
+#endif
   return true;
 }
 
