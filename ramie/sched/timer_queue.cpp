@@ -47,10 +47,18 @@ void timer_queue::take_out(std::size_t at) noexcept {
   next_ns_.store(heap_.empty() ? never : heap_.front().deadline_ns, std::memory_order_release);
 }
 
+namespace {
+constexpr std::size_t first_places = 64;
+}
+
 void timer_queue::add(timer_node& node, std::int64_t deadline_ns) {
   std::lock_guard guard{lock_};
   node.queue = this;
-  heap_.push_back({});  // may throw; nothing has changed then
+  // May throw; nothing has changed then. At once for more timers than most workers ever have, so that programs whose
+  // few timers overlap by chance only do not ask for memory at some late moment.
+  if (heap_.capacity() == 0) [[unlikely]]
+    heap_.reserve(first_places);
+  heap_.push_back({});
   up(heap_.size() - 1, {deadline_ns, &node});
   next_ns_.store(heap_.front().deadline_ns, std::memory_order_release);
 }
