@@ -17,9 +17,9 @@ channel_core::~channel_core() {
 }
 
 void channel_core::leave(waiting_line& line, operation& mine) noexcept {
-  const channel_guard guard{*this};
+  channel_guard guard{*this};
   line.remove(mine);
-  adaptive_lock::held_in_vain();
+  guard.unlock_for_nothing();
 }
 
 void channel_core::close() noexcept {

@@ -122,6 +122,11 @@ class channel_guard {
     core_->lock.unlock();
     core_ = nullptr;
   }
+  /// And it was held in vain: the operation has to wait.
+  RAMIE_ALWAYS_INLINE void unlock_for_nothing() noexcept {
+    unlock();
+    if (fork_deque* me = current_forks(); me != nullptr) me->uncount_lock();
+  }
   /// C4.
   RAMIE_ALWAYS_INLINE void unlock_and_release(operation* served) noexcept {
     unlock();

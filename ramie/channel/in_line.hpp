@@ -36,8 +36,7 @@ RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line
   mine.waiter = pause.ref();
   if (RAMIE_PLANT(channel_unlocked_early)) guard.unlock();
   line.add(mine);
-  if (!RAMIE_PLANT(channel_unlocked_early)) guard.unlock();
-  adaptive_lock::held_in_vain();
+  if (!RAMIE_PLANT(channel_unlocked_early)) guard.unlock_for_nothing();
   wake_reason why;
   try {
     why = suspend(pause);

@@ -27,11 +27,11 @@ bool select_case::is_ready_for(const stack* self) const noexcept {
 bool select_case::attempt_locked(channel_guard& guard) {
   operation* served = nullptr;
   const channel_status status = attempt_(*this, served);
-  guard.unlock_and_release(served);
   if (status == channel_status::full || status == channel_status::empty) {
-    adaptive_lock::held_in_vain();
+    guard.unlock_for_nothing();
     return false;
   }
+  guard.unlock_and_release(served);
   status_ = status;
   return true;
 }
@@ -51,7 +51,7 @@ select_case::step select_case::add(wait& pause) {
   mine_.slot = slot_(*this);
   mine_.result = operation::outcome::pending;
   line().add(mine_);
-  adaptive_lock::held_in_vain();
+  guard.unlock_for_nothing();
   return step::added;
 }
 

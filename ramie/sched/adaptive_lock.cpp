@@ -17,8 +17,8 @@ bool is_deprived(const fork_deque* owner) noexcept { return (reinterpret_cast<st
 
 void adaptive_lock::lock_slowly(fork_deque* me) noexcept {
   others_.lock();
+  if (me != nullptr) me->count_lock();
   if (me != nullptr && asymmetric_fences) {
-    me->count_lock();
     const fork_deque* seen = owner_.load(std::memory_order_relaxed);
     const bool again = seen == deprived(me) && ++streak_ >> patience_ != 0;
     if (seen == nullptr || again) {

@@ -46,11 +46,6 @@ class adaptive_lock {
     fork_deque* me = current_forks();
     return enter_as_owner(me) || try_lock_slowly(me);
   }
-  /// For nothing: it is not to count as something done (spread.hpp). Or threads that get into each other's way would
-  /// look like those who do much.
-  static void held_in_vain() noexcept {
-    if (fork_deque* me = current_forks(); me != nullptr) me->locks.store_relaxed(me->locks.load_relaxed() - 1);
-  }
   RAMIE_ALWAYS_INLINE void unlock() noexcept {
     if (as_owner_) [[likely]]
       inside_.store(0, std::memory_order_release);

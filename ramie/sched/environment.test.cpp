@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 class environment : public ::testing::Test {
  protected:
-  static constexpr const char* variables[] = {"RAMIE_WORKERS", "RAMIE_PLACEMENT", "RAMIE_STACK_SIZE",
-                                              "RAMIE_PIN_THREADS", "RAMIE_PAINT_STACKS"};
+  static constexpr const char* variables[] = {"RAMIE_WORKERS",     "RAMIE_PLACEMENT",    "RAMIE_STACK_SIZE",
+                                              "RAMIE_PIN_THREADS", "RAMIE_PAINT_STACKS", "RAMIE_MIGRATE_ALWAYS"};
   // The tests decide what the environment says, not whoever runs them.
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
@@ -86,8 +86,11 @@ TEST_F(environment, workers_out_of_range) {
 TEST_F(environment, switches) {
   EXPECT_FALSE(resolve({}).pin_threads);
   EXPECT_FALSE(resolve({}).paint_stacks);
+  EXPECT_FALSE(resolve({}).migrate_always);
   const std::pair<const char*, bool runtime_options::*> switches[] = {
-      {"RAMIE_PIN_THREADS", &runtime_options::pin_threads}, {"RAMIE_PAINT_STACKS", &runtime_options::paint_stacks}};
+      {"RAMIE_PIN_THREADS", &runtime_options::pin_threads},
+      {"RAMIE_PAINT_STACKS", &runtime_options::paint_stacks},
+      {"RAMIE_MIGRATE_ALWAYS", &runtime_options::migrate_always}};
   for (const auto& [name, which] : switches) {
     clear();
     set(name, "1");

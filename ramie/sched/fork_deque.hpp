@@ -79,11 +79,14 @@ struct fork_deque {
   spin_lock thieves;
   // Not in the cache line that thieves look at all the time: the next atomic instruction of the lock would have to wait
   // for it.
-  alignas(128) word<std::uint64_t> locks{0};  // adaptive locks and contended mutexes taken: what gets done (spread.hpp)
+  alignas(128) word<std::uint64_t> locks{0};  // adaptive locks, but those held in vain, and mutexes: what gets done
   word<std::uint64_t> contended{0};           // mutexes that somebody else had
   word<std::uint64_t> seized{0};              // adaptive locks that were another worker's
 
   RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
+  /// It was held in vain, and is not to count as something done: else threads that get into each other's way would look
+  /// like those who do much.
+  void uncount_lock() noexcept { locks.store_relaxed(locks.load_relaxed() - 1); }
   void count_seized() noexcept { seized.store_relaxed(seized.load_relaxed() + 1); }
   void count_contended() noexcept { contended.store_relaxed(contended.load_relaxed() + 1); }
 };

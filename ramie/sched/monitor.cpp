@@ -108,13 +108,13 @@ struct scheduler::spread_look {
   spread_control::observation seen{};
   worker* busiest = nullptr;
   std::uint64_t seized = 0;
-  std::uint64_t most = 0;
+  std::int64_t most = 0;
   std::size_t awake = 0;
 
   /// `before`: a round ago.
   void add(worker& w, watch& before, bool is_awake) noexcept {
     const std::uint64_t progress = w.dispatches.value() + w.locks.load_relaxed();
-    const std::uint64_t made = progress - std::exchange(before.progress, progress);
+    const auto made = static_cast<std::int64_t>(progress - std::exchange(before.progress, progress));
     seen.progress += progress;
     // Fibers that wait for each other's mutexes are ready only while they are on their way.
     const std::uint64_t contended = w.contended.load_relaxed();

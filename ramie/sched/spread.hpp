@@ -6,7 +6,8 @@
 // machine, so it is tried, as the .NET thread pool tries numbers of threads (J. L. Hellerstein, V. Morrison, E.
 // Eilebrecht, "Applying control theory in the real world", 2009): the monitor looks once a millisecond at what gets
 // done, dispatches and locks taken, and when there has been a backlog for some time, it has the other way tried for
-// three milliseconds. What does more stays; the next trial comes after twice the time.
+// three milliseconds (longer while what has moved settles). What does more stays; the next trial comes after twice the
+// time.
 #pragma once
 
 #include <cstdint>

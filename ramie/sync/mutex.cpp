@@ -30,7 +30,8 @@
 //  F1 inside = this mutex; light fence      E1 word: favoured -> favoured | ending, by one of them; others wait
 //  F2 still the favourite? then take it:    E2 favourite = nobody; heavy fence (not by the favourite's own worker)
 //     held = 1 (unlock: held = 0)           E3 wait until inside is another
-//  F3 inside = none (release)               E4 word = held ? locked : 0 (release); go on with M1
+//  F3 inside = none (release)               E4 word = waiting and woken as they were, and locked
+//                                              if held (release); go on with M1
 //
 // F1/F2 and E2/E3 cannot both miss each other (fence.hpp). A holder that got the mutex by favour and finds the favour
 // gone at its unlock, or unlocks on another worker, goes by M4, after E4.
@@ -42,6 +43,7 @@
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/sched/backoff.hpp>
+#include <ramie/sched/cycles.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sync/mutex.hpp>
 #include <ramie/sync/recursive_mutex.hpp>
@@ -57,14 +59,14 @@ namespace {
 constexpr int passes_most = 8;
 constexpr std::chrono::nanoseconds patience{1'000'000};
 
-/// Looks at the word between pauses of growing length, 4 to 64 instructions: 188 pauses in all, some microseconds. Each
-/// look takes the cache line away from the holder.
+/// Looks at the word between pauses of growing length, 4 to 128 instructions: 252 pauses in all, some microseconds.
+/// Each look takes the cache line away from the holder.
 constexpr int spin_rounds = 6;
 
-/// So long goes on looking who was woken and came too late, some tens of microseconds in all with ever longer pauses.
-/// If he suspended at once, the next unlock would wake him again: a slow unlock and a stolen fiber (with a heavy fence)
-/// every few microseconds, for nothing.
-constexpr int linger_rounds = 24;
+/// So long goes on looking, with pauses of up to 256 instructions, who was woken and came too late. If he suspended at
+/// once, the next unlock would wake him again: a slow unlock and a stolen fiber (with a heavy fence) every few
+/// microseconds, for nothing.
+constexpr std::uint64_t linger_us = 40;
 
 void pause_in_round(int round) noexcept {
   for (int i = 4 << (round < 6 ? round : 6); i > 0; --i) detail::spin_pause();
@@ -92,7 +94,8 @@ void mutex::become_favourite(const detail::fork_deque* w) noexcept {
   streak_ = 0;
   if (w == nullptr) return;
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
-  if ((seen & (busy | favoured | ending)) != 0 || (seen & (waiting | woken)) == waiting) return;
+  const bool unattended = (seen & (waiting | woken)) == waiting;
+  if ((seen & (busy | favoured | ending)) != 0 || (unattended && !RAMIE_PLANT(mutex_favour_unattended))) return;
   // All in place before the word says so: E2, whose compare-and-swap reads this one, is later in each of them.
   held_.store(true, std::memory_order_relaxed);
   favourite_.store(w->favours, std::memory_order_relaxed);
@@ -138,14 +141,9 @@ bool mutex::try_lock_slowly() noexcept {
   }
 }
 
-/// Takes `busy` if it is off in `seen`. Otherwise, or if the word has changed, loads it anew after a pause and returns
-/// false; `round` counts the pauses.
+/// Takes `busy` if it is off in `seen`, which is not favoured. Otherwise, or if the word has changed, loads it anew
+/// after a pause and returns false; `round` counts the pauses.
 bool mutex::take_queue(std::uint32_t& seen, int& round) noexcept {
-  if ((seen & favoured) != 0) {
-    end_favour();
-    seen = word_.load(std::memory_order_relaxed);
-    return false;
-  }
   if ((seen & busy) == 0 &&
       word_.compare_exchange_weak(seen, seen | busy, std::memory_order_acquire, std::memory_order_relaxed))
     return true;
@@ -178,7 +176,13 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
 /// M7.
 void mutex::dequeue(node& n) noexcept {
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
-  for (int round = 0; !take_queue(seen, round);) {
+  for (int round = 0;;) {
+    if ((seen & favoured) != 0) {
+      end_favour();
+      seen = word_.load(std::memory_order_relaxed);
+    } else if (take_queue(seen, round)) {
+      break;
+    }
   }
   queue_.remove(n);
   const std::uint32_t off = busy | (queue_.empty() ? waiting : 0);
@@ -209,12 +213,16 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
   bool ended = false;  // a favour, by us
   int passes = 0;
   int round = 0;
+  std::uint64_t since_cycles = detail::cycles();  // when he came, or was woken
+  const auto may_linger = [&](const detail::fork_deque* w) {
+    return !others_are_ready(w) && detail::cycles() - since_cycles < detail::cycles_in_us(linger_us);
+  };
   for (;;) {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
     const detail::fork_deque* const w = detail::current_forks();
     if ((seen & favoured) != 0) {
       // Once at once. If there is a new one since, the mutex is much in use, and an end for each look would cost more.
-      if (ended && round < linger_rounds && worth_spinning(w)) {
+      if (ended && worth_spinning(w) && may_linger(w)) {
         pause_in_round(round++);
       } else {
         end_favour();
@@ -230,7 +238,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
       }
       continue;
     }
-    if (round < (awake && !others_are_ready(w) ? linger_rounds : spin_rounds) && worth_spinning(w)) {
+    if ((round < spin_rounds || (awake && may_linger(w))) && worth_spinning(w)) {
       pause_in_round(round++);
       continue;
     }
@@ -267,6 +275,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     awake = true;
     ++passes;
     round = 0;
+    since_cycles = detail::cycles();
   }
 }
 

@@ -46,7 +46,7 @@ class mutex {
 
   /// Does not suspend. Throws usage_error if the mutex is not the caller's.
   RAMIE_ALWAYS_INLINE void unlock() {
-    detail::fork_deque* const w = detail::current_forks();
+    const detail::fork_deque* const w = detail::current_forks();
     if (owner_.load(std::memory_order_relaxed) != detail::identity_on(w)) [[unlikely]]
       unlocked_by_stranger();
     // Before the mutex is free, so that nobody ever reads his own name after he gave it back.
@@ -77,29 +77,31 @@ class mutex {
   };
   static constexpr std::uint32_t locked = 1, busy = 2, waiting = 4, woken = 8, favoured = 16, ending = 32;
 
-  RAMIE_ALWAYS_INLINE bool lock_as_favourite(detail::fork_deque* w) noexcept {
+  /// F1 to F3. False if the worker is not the favourite, or `use` says so.
+  template <class Use>
+  RAMIE_ALWAYS_INLINE bool as_favourite(const detail::fork_deque* w, Use use) noexcept {
     if (w == nullptr || favourite_.load(std::memory_order_relaxed) != w->favours) return false;
-    w->favours->inside.store(this, std::memory_order_relaxed);  // F1
+    // Release: E3 of a mutex used before may read it instead of that one's F3.
+    w->favours->inside.store(this, std::memory_order_release);
     detail::light_fence();
-    const bool mine =
-        favourite_.load(std::memory_order_relaxed) == w->favours && !held_.load(std::memory_order_acquire);  // F2
-    if (mine) [[likely]] {
+    const bool done = favourite_.load(std::memory_order_relaxed) == w->favours && use();
+    w->favours->inside.store(nullptr, std::memory_order_release);
+    return done;
+  }
+  RAMIE_ALWAYS_INLINE bool lock_as_favourite(detail::fork_deque* w) noexcept {
+    return as_favourite(w, [&]() RAMIE_LAMBDA_INLINE {
+      if (held_.load(std::memory_order_acquire)) return false;
       held_.store(true, std::memory_order_relaxed);
       owner_.store(w->running, std::memory_order_release);
       w->count_lock();
-    }
-    w->favours->inside.store(nullptr, std::memory_order_release);  // F3
-    return mine;
+      return true;
+    });
   }
   RAMIE_ALWAYS_INLINE bool unlock_as_favourite(const detail::fork_deque* w) noexcept {
-    if (w == nullptr || favourite_.load(std::memory_order_relaxed) != w->favours) return false;
-    w->favours->inside.store(this, std::memory_order_relaxed);
-    detail::light_fence();
-    const bool still = favourite_.load(std::memory_order_relaxed) == w->favours;
-    if (still) [[likely]]
+    return as_favourite(w, [&]() RAMIE_LAMBDA_INLINE {
       held_.store(false, std::memory_order_release);
-    w->favours->inside.store(nullptr, std::memory_order_release);
-    return still;
+      return true;
+    });
   }
   RAMIE_ALWAYS_INLINE bool lock_free_one(detail::fork_deque* w) noexcept {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);

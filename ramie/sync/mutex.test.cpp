@@ -303,6 +303,34 @@ TEST_P(mutex_in, lets_a_waiter_have_it_though_others_never_rest) {
   for (auto& g : greedy) EXPECT_GT(g.join(), 0);
 }
 
+TEST(mutex_of_many_runtimes, is_favoured_again_and_again) {
+  // Long enough for favours after the first, which want 1024 uses in a row; and the workers of one runtime get the
+  // cells of those that ended.
+  mutex m;
+  const int uses = 3000;
+  const int runs = scaled(200);
+  long used = 0;
+  for (int i = 0; i < runs; ++i) {
+    run({.workers = 1 + i % 2}, [&] {
+      auto use = [&] {
+        for (int k = 0; k < uses; ++k) {
+          std::lock_guard guard{m};
+          ++used;
+        }
+      };
+      auto other = spawn(use);
+      if (i % 3 == 0) this_fiber::yield();
+      use();
+      other.join();
+    });
+    if (i % 5 == 0) {
+      std::lock_guard guard{m};
+      ++used;
+    }
+  }
+  EXPECT_EQ(used, long{runs} * 2 * uses + (runs + 4) / 5);
+}
+
 TEST(mutex_on_one_worker, passes_a_waiter_over_a_few_times_only) {
   // On several workers, and a spare one counts, it is up to the scheduler when a waiter runs.
   // Nor is it the same with every placement.

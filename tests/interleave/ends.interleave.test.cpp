@@ -275,6 +275,11 @@ TEST(mutex, whose_favour_ends_unfenced_is_found) {
   expect_found(plant::mutex_favour_no_fence, "mutex, favour ended without a fence", {.seeds = 20'000}, use_by_favour);
 }
 
+TEST(mutex, whose_favour_forgets_those_who_wait_is_found) {
+  expect_found(plant::mutex_favour_unattended, "mutex, favour with nobody on his way", {.seeds = 20'000},
+               use_by_favour);
+}
+
 void spawn_into_the_end() {
   int started = 0, refused = 0, ended = 0;
   {
