@@ -7,7 +7,7 @@ from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
-from conan.tools.files import copy
+from conan.tools.files import copy, rmdir
 
 
 class Ramie(ConanFile):
@@ -17,8 +17,9 @@ class Ramie(ConanFile):
     topics = ("fibers", "channels", "actors", "concurrency")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"shared": [True, False]}
-    default_options = {"shared": False}
+    options = {"shared": [True, False], "fPIC": [True, False]}
+    default_options = {"shared": False, "fPIC": True}
+    implements = ["auto_shared_fpic"]
 
     def _project(self):
         return Path(self.recipe_folder).parents[1]
@@ -53,6 +54,8 @@ class Ramie(ConanFile):
     def package(self):
         copy(self, "LICENSE", src=self.source_folder, dst=Path(self.package_folder) / "licenses")
         CMake(self).install()
+        # gdb looks for what belongs to a shared library by the place of that, and packages are moved.
+        rmdir(self, Path(self.package_folder) / "share" / "gdb")
 
     def package_info(self):
         # The package brings its own CMake files, as every other way to install it does.
