@@ -260,16 +260,21 @@ function(ramie_add_project_tests)
     endforeach()
   endif()
 
-  set(ways add_subdirectory fetch_content sanitized)
+  set(ways add_subdirectory fetch_content sanitized conan vcpkg)
   if(RAMIE_INSTALL)
     list(APPEND ways find_package packaged)
   endif()
   foreach(way IN LISTS ways)
     add_test(NAME consumer.${way} COMMAND "${PROJECT_SOURCE_DIR}/tests/consumer/run.sh" ${way} "${PROJECT_BINARY_DIR}")
     set_tests_properties(
-      consumer.${way} PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} LABELS project ENVIRONMENT
+      consumer.${way} PROPERTIES TIMEOUT ${ramie_project_test_timeout_s} SKIP_RETURN_CODE 77 LABELS project ENVIRONMENT
                                  "CMAKE=${CMAKE_COMMAND};CXX=${CMAKE_CXX_COMPILER}")
   endforeach()
+  if(Python3_Interpreter_FOUND)
+    add_test(NAME vcpkg_port COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/consumer/vcpkg_port_test.py")
+    set_tests_properties(vcpkg_port PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+                                               "PYTHONDONTWRITEBYTECODE=1")
+  endif()
 endfunction()
 
 include(GoogleTest)

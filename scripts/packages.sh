@@ -4,6 +4,8 @@
 build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
 # What optional components need. Where they cannot be had, these components and their tests are left out.
 component_packages=(prometheus-cpp-dev)
+# For tests that make a virtual environment of Python.
+venv_packages=(python3-venv)
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
 plot_packages=(python3-matplotlib)
 browser_packages=(chromium=chromium fonts-dejavu-core)
@@ -79,6 +81,8 @@ need() {
 # is no failure.
 need_for_components() {
   (need "${component_packages[@]}") || note "ramie::prometheus and its tests are left out"
+  command -v conan >/dev/null || python3 -c 'import ensurepip' 2>/dev/null || (need "${venv_packages[@]}") ||
+    note "the test consumer.conan is skipped"
 }
 
 need_build() {

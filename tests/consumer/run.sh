@@ -8,6 +8,11 @@ cmake=${CMAKE:-cmake}
 compiler=${CXX:-c++}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
+# Most of what is built here is the library, again and again.
+if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -18,6 +23,16 @@ expect() { # what it prints, program
     echo "$2: printed '$printed', not '$1'"
     exit 1
   }
+}
+
+skip() { # why
+  echo "skipped: $*"
+  exit 77
+}
+
+# A compiler cache that knows sources by their place below the directory of this run, which has another name each time.
+share_cache() {
+  export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1
 }
 
 build_consumer() { # arguments for cmake
@@ -38,13 +53,17 @@ refuse_component() { # prefix, component that is not there
   }
 }
 
+readme_block() { # language, number
+  awk -v fence="\`\`\`$1" -v wanted="$2" '$0 == fence { on = ++n == wanted; next } /^```$/ { on = 0 } on' "$here/../../README.md"
+}
+
 # A project as README.md shows it: the program that it begins with, and its block number N of CMake.
 readme_project() { # N, more for cmake
-  local project=$work/readme_$1 readme=$here/../../README.md
+  local project=$work/readme_$1
   mkdir -p "$project/third_party"
   ln -s "$(realpath "$here/../..")" "$project/third_party/ramie"
-  awk '/^```cpp$/ { on = 1; next } /^```$/ && on { exit } on' "$readme" >"$project/main.cpp"
-  awk -v wanted="$1" '/^```cmake$/ { on = ++n == wanted; next } /^```$/ { on = 0 } on' "$readme" >"$project/CMakeLists.txt"
+  readme_block cpp 1 >"$project/main.cpp"
+  readme_block cmake "$1" >"$project/CMakeLists.txt"
   "$cmake" -S "$project" -B "$project/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" "${@:2}"
   "$cmake" --build "$project/build" --parallel 2
   expect 832040 "$project/build/my_program"
@@ -86,6 +105,18 @@ check_symbols() { # shared library
   fi
 }
 
+# Conan 2: the one on PATH, or else the project's own, a virtual environment below the build folder that is made once.
+find_conan() {
+  conan=$(command -v conan) || true
+  [[ -z $conan || $("$conan" --version) != "Conan version 2."* ]] || return 0
+  conan=$build/conan/bin/conan
+  [[ ! -x $conan ]] || return 0
+  rm -rf "$build/conan"
+  python3 -m venv "$build/conan" || skip "no Conan 2 on PATH, and no python3-venv to install it with"
+  timeout 300 "$build/conan/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 20 'conan>=2,<3' ||
+    skip "no Conan 2 on PATH, and pip could not install it"
+}
+
 case $way in
   find_package)
     "$cmake" --install "$build" --prefix "$work/installed"
@@ -113,14 +144,19 @@ case $way in
     done
     ;;
   add_subdirectory)
+    share_cache
     readme_project 2
     # A user's build has none of our tests, examples and tools in it.
     if extra=$("$cmake" --build "$work/readme_2/build" --target help | grep -E 'test_|example_|ramie-lab'); then
       echo "targets that users did not ask for: $extra"
       exit 1
     fi
+    # A user whose own libraries are shared ones gets a shared one of ours.
+    build_consumer -DRAMIE_SOURCE="$here/../.." -DBUILD_SHARED_LIBS=ON
+    check_symbols "$work/build/ramie/libramie.so"
     ;;
   fetch_content)
+    share_cache
     # In one of those projects that do without run-time type information.
     readme_project 3 -DFETCHCONTENT_SOURCE_DIR_RAMIE="$here/../.." -DCMAKE_CXX_FLAGS=-fno-rtti
     ;;
@@ -148,8 +184,36 @@ case $way in
     refuse_component "$work/root/usr" prometheus
     [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
     ;;
+  conan)
+    find_conan
+    share_cache
+    # Neither the user's profiles and packages are touched, nor is anything left in the folder of the recipe.
+    export CONAN_HOME=$work/conan CXX=$compiler
+    for_conan=(-s compiler.cppstd=20 -c tools.cmake.cmaketoolchain:generator=Ninja -c tools.build:jobs=2)
+    "$conan" profile detect
+    "$conan" create "$here/../../packaging/conan" "${for_conan[@]}" -c "tools.cmake.cmake_layout:test_folder=$work/test_package" \
+      -c 'tools.cmake.cmaketoolchain:user_presets='
+    # The user's project has the first block of CMake in README.md, and the first of ini.
+    mkdir "$work/readme_1"
+    readme_block ini 1 >"$work/readme_1/conanfile.txt"
+    "$conan" install "$work/readme_1" "${for_conan[@]}" --output-folder="$work/readme_1/build"
+    readme_project 1 -DCMAKE_TOOLCHAIN_FILE="$work/readme_1/build/conan_toolchain.cmake"
+    ;;
+  vcpkg)
+    # Whether the port is in order without vcpkg is the test `vcpkg_port`.
+    vcpkg=$(command -v vcpkg) || vcpkg=${VCPKG_ROOT:-}/vcpkg
+    [[ -x $vcpkg ]] || skip "no vcpkg on PATH or in VCPKG_ROOT"
+    root=${VCPKG_ROOT:-$(dirname "$(realpath "$vcpkg")")}
+    [[ -e $root/scripts/buildsystems/vcpkg.cmake ]] || skip "vcpkg is there, but not its scripts: VCPKG_ROOT should say where"
+    export VCPKG_ROOT=$root VCPKG_DISABLE_METRICS=1 CXX=$compiler
+    mkdir "$work/readme_1"
+    readme_block json 1 >"$work/readme_1/vcpkg.json"
+    readme_project 1 -DCMAKE_TOOLCHAIN_FILE="$root/scripts/buildsystems/vcpkg.cmake" \
+      -DVCPKG_OVERLAY_PORTS="$(realpath "$here/../../packaging/vcpkg")" -DVCPKG_INSTALLED_DIR="$work/vcpkg" \
+      -DVCPKG_INSTALL_OPTIONS="--x-buildtrees-root=$work/buildtrees;--x-packages-root=$work/packages;--binarysource=clear"
+    ;;
   *)
-    echo "usage: $0 find_package|add_subdirectory|fetch_content|sanitized|packaged BUILD_DIRECTORY"
+    echo "usage: $0 find_package|add_subdirectory|fetch_content|sanitized|packaged|conan|vcpkg BUILD_DIRECTORY"
     exit 2
     ;;
 esac
