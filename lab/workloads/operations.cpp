@@ -23,12 +23,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// How many units there are of what is slow: of so many that were asked for one takes place.
+std::int64_t one_in(std::int64_t share, const session& s) {
+  return std::max<std::int64_t>(1, s.parameter("count") / share);
+}
+
 /// An operation is an object of a type of its own that lives as long as a run, and one call of it is one unit; it
-/// returns 1 if all was as it should be. `share`: of so many units that were asked for one takes place, for what is
-/// slow.
+/// returns 1 if all was as it should be.
 template <class Operation, std::int64_t share = 1>
 run_result by(session& s) {
-  const std::int64_t count = std::max<std::int64_t>(1, s.parameter("count") / share);
+  const std::int64_t count = one_in(share, s);
   std::int64_t right = 0;
   const double seconds = s.time([&] {
     Operation operation;
@@ -39,8 +43,7 @@ run_result by(session& s) {
 
 run_result by_plain(session& s) { return run_plain_calls(s, s.parameter("count")); }
 
-// --- fork and join
-// ------------------------------------------------------------------------------------------------------
+// --- fork and join ---------------------------------------------------------------------------------------------------
 
 struct forks {
   std::int64_t operator()() const {
@@ -64,7 +67,7 @@ struct scopes {
 constexpr std::int64_t loop_length = 10'000;
 
 run_result by_parallel_for(session& s) {
-  const std::int64_t rounds = std::max<std::int64_t>(1, s.parameter("count") / loop_length);
+  const std::int64_t rounds = one_in(loop_length, s);
   std::vector<std::int64_t> numbers(loop_length);
   const double seconds = s.time([&] {
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -77,8 +80,7 @@ run_result by_parallel_for(session& s) {
       .seconds = seconds, .units = rounds * loop_length, .ok = sum == rounds * (loop_length * (loop_length - 1) / 2)};
 }
 
-// --- synchronisation
-// ----------------------------------------------------------------------------------------------------
+// --- synchronisation -------------------------------------------------------------------------------------------------
 
 template <class Mutex>
 struct locks {
@@ -172,8 +174,7 @@ struct locals {
   std::int64_t operator()() { return opaque_input(*mine); }
 };
 
-// --- channels
-// -----------------------------------------------------------------------------------------------------------
+// --- channels --------------------------------------------------------------------------------------------------------
 
 struct sends_with_room {
   ramie::channel<int> numbers{16};
@@ -221,8 +222,7 @@ struct makes_channels {
   }
 };
 
-// --- cancellation, time, other threads
-// ----------------------------------------------------------------------------------
+// --- cancellation, time, other threads -------------------------------------------------------------------------------
 
 struct asks_whether_to_stop {
   std::int64_t operator()() const { return ramie::this_fiber::stop_requested() ? 0 : 1; }
@@ -272,29 +272,28 @@ struct helpers {
 
 /// From a thread that is no worker, and back.
 run_result by_run(session& s) {
-  const std::int64_t count = std::max<std::int64_t>(1, s.parameter("count") / 100);
+  const std::int64_t count = one_in(100, s);
   ramie::runtime& rt = s.runtime();
   std::int64_t right = 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (std::int64_t i = 0; i < count; ++i) right += rt.run([] { return 1; });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = s.time([&] {
+    for (std::int64_t i = 0; i < count; ++i) right += rt.run([] { return 1; });
+  });
   return {.seconds = seconds, .units = count, .ok = right == count};
 }
 
 run_result by_runtimes(session& s) {
-  const std::int64_t count = std::max<std::int64_t>(1, s.parameter("count") / 1000);
+  const std::int64_t count = one_in(1000, s);
   std::int64_t right = 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (std::int64_t i = 0; i < count; ++i) {
-    ramie::runtime rt{{.workers = s.workers()}};
-    right += rt.run([] { return 1; });
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = s.time([&] {
+    for (std::int64_t i = 0; i < count; ++i) {
+      ramie::runtime rt{{.workers = s.workers()}};
+      right += rt.run([] { return 1; });
+    }
+  });
   return {.seconds = seconds, .units = count, .ok = right == count};
 }
 
-// --- actors
-// -------------------------------------------------------------------------------------------------------------
+// --- actors ----------------------------------------------------------------------------------------------------------
 
 struct question {};
 class oracle : public ramie::actor<oracle> {

@@ -12,11 +12,9 @@ constexpr double gain_to_gather = 1.02;  // to free one is worth something by it
 spread_control::mode spread_control::observe(const observation& seen) noexcept {
   const std::int64_t passed_ns = seen.now_ns - last_ns_;
   const bool first = last_ns_ == 0 || passed_ns <= 0;
-  const double rate =
-      first
-          ? 0
-          : static_cast<double>(std::max<std::int64_t>(0, static_cast<std::int64_t>(seen.progress - last_progress_))) /
-                static_cast<double>(passed_ns);
+  // What was held in vain may be taken back after a look: then it is less than before.
+  const auto done = std::max<std::int64_t>(0, static_cast<std::int64_t>(seen.progress - last_progress_));
+  const double rate = first ? 0 : static_cast<double>(done) / static_cast<double>(passed_ns);
   last_ns_ = seen.now_ns;
   last_progress_ = seen.progress;
   if (first) return mode_;

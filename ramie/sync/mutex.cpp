@@ -95,7 +95,7 @@ void mutex::become_favourite(const detail::fork_deque* w) noexcept {
   if (w == nullptr) return;
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
   const bool unattended = (seen & (waiting | woken)) == waiting;
-  if ((seen & (busy | favoured | ending)) != 0 || (unattended && !RAMIE_PLANT(mutex_favour_unattended))) return;
+  if ((seen & busy) != 0 || (unattended && !RAMIE_PLANT(mutex_favour_unattended))) return;
   // All in place before the word says so: E2, whose compare-and-swap reads this one, is later in each of them.
   held_.store(true, std::memory_order_relaxed);
   favourite_.store(w->favours, std::memory_order_relaxed);
