@@ -193,12 +193,12 @@ int name_too_many() {
 
 // In a process of its own: the table is never emptied.
 TEST(stack_uses_by_name, that_are_too_many_are_put_together) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style());
   EXPECT_EXIT(std::exit(name_too_many()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(stack_uses_by_name, are_told_at_the_exit_if_the_environment_asks) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style());
   EXPECT_EXIT(
       {
         ::setenv("RAMIE_PAINT_STACKS", "1", 1);

@@ -12,6 +12,7 @@ enum class plant : std::uint8_t {
   spawn_deque_no_fence,        // spawn_deque.hpp: T4 left out
   fork_deque_no_fence,         // fork_deque.hpp: T4 left out
   promoted_job_unclaimed,      // fork_deque.cpp: R4, the worker runs the job though its parent has it
+  alter_newest_unchecked,      // spawn_deque.hpp: P3 left out where the newest is altered
   biased_lock_no_fence,        // biased_lock.hpp: T3 left out
   adaptive_lock_no_fence,      // adaptive_lock.hpp: B2 without its fence
   sleep_without_look,          // idle_set.hpp: S3 left out

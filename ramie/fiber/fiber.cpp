@@ -76,6 +76,12 @@ bool await_end_until(task* t, steady::time_point deadline, const std::source_loc
 
 void detach_task(task* t) {
   require_joinable(t, "detach");
+  // Most often it was just spawned, and lies in the queue yet; then no atomic exchange is needed (5 ns). While it is
+  // out of reach somebody may fall asleep who does not see it, so who sleeps is asked once more.
+  if (worker* w = current_worker(); w != nullptr && !w->owner->idle.hint() && w->spawned.alter_newest(t, [t] {
+        t->completion.store(task::detached, std::memory_order_relaxed);
+      }))
+    return w->owner->published(w, w->spawned.size());
   if (t->completion.exchange(task::detached, std::memory_order_acq_rel) != task::done) return;
   t->completion.store(task::detached, std::memory_order_relaxed);
   t->type->drop(*t);

@@ -3,9 +3,12 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/sched/backoff.hpp>
 
+#include <algorithm>
+
 namespace ramie::detail {
 
 namespace {
+constexpr std::uint8_t patience_least = 7;  // of one who was deprived
 constexpr std::uint8_t patience_most = 15;
 
 /// A value of `owner_` that is no worker's address, but tells which one it was (or null).
@@ -19,11 +22,15 @@ void adaptive_lock::lock_slowly(fork_deque* me) noexcept {
   others_.lock();
   if (me != nullptr) me->count_lock();
   if (me != nullptr && asymmetric_fences) {
-    const fork_deque* seen = owner_.load(std::memory_order_relaxed);
-    const bool again = seen == deprived(me) && ++streak_ >> patience_ != 0;
-    if (seen == nullptr || again) {
+    if (!was_owned_ && owner_.load(std::memory_order_relaxed) != deprived(me)) {
+      streak_ = 0;
+      owner_.store(deprived(me), std::memory_order_relaxed);
+    }
+    const int patience = me->alone && !was_owned_ ? 0 : patience_;
+    if (owner_.load(std::memory_order_relaxed) == deprived(me) && ++streak_ >> patience != 0) {
       // Inside before it is known as the owner: whoever sees the owner waits for it.
       streak_ = 0;
+      was_owned_ = true;
       inside_.store(1, std::memory_order_relaxed);
       as_owner_ = true;
       owner_.store(me, std::memory_order_release);
@@ -42,13 +49,11 @@ bool adaptive_lock::try_lock_slowly(fork_deque* me) noexcept {
 
 void adaptive_lock::end_ownership(fork_deque* me) noexcept {
   const fork_deque* seen = owner_.load(std::memory_order_acquire);
-  if (!is_deprived(seen)) {
+  if (seen != nullptr && !is_deprived(seen)) {
     owner_.store(deprived(seen), std::memory_order_relaxed);
-    if (seen != nullptr) {
-      if (patience_ < patience_most) ++patience_;
-      if (me != nullptr) me->count_seized();
-      if (!RAMIE_PLANT(adaptive_lock_no_fence)) heavy_fence();
-    }
+    patience_ = std::clamp<std::uint8_t>(patience_ + 1, patience_least, patience_most);
+    if (me != nullptr) me->count_seized();
+    if (!RAMIE_PLANT(adaptive_lock_no_fence)) heavy_fence();
     for (int round = 0; inside_.load(std::memory_order_acquire) != 0;) pause_a_little(round);
     streak_ = 0;
   } else if (seen != deprived(me)) {

@@ -10,15 +10,17 @@
 //  A5 inside = 0 (release)
 //
 // A1/A3 and B2 cannot both miss each other (fence.hpp). If the owner passed A3, the other waits at B2 for A5, whose
-// release its acquire reads; later owners see at A3 that they own nothing any more. A worker becomes the owner by a
-// first use of a fresh lock, under `others`. Owners are told apart by address; if a new worker gets the address of one
-// that ended, it simply owns what the old one did.
+// release its acquire reads; later owners see at A3 that they own nothing any more. Owners are told apart by address;
+// if a new worker gets the address of one that ended, it simply owns what the old one did.
 //
-// Who was deprived becomes the owner again, under `others`, after a streak of uses by it alone: others may have had a
-// part in what it does for a while only. Every change of hands costs a heavy fence (some microseconds, and an
-// interruption of all workers), so the streak that is asked for doubles each time. Nobody else ever becomes the owner,
-// and must not: at A3 a deprived owner may be about to clear `inside`, at any time later, and only when that same
-// worker comes again is it certain that it has.
+// A worker becomes the owner of a fresh lock, under `others`, by a streak of uses by it alone: of one use, or of as
+// many as the lock was made for, unless the worker is alone. For every change of hands costs a heavy fence (some
+// microseconds, and an interruption of all workers), and what is often made by one worker and used by another, like the
+// mailboxes of actors that are stolen before they ran, had better not be owned so soon. Who was deprived becomes the
+// owner again in the same way: others may have had a part in what it does for a while only. The streak that is asked
+// for doubles each time. Nobody else ever becomes the owner once there was one, and must not: at A3 a deprived owner
+// may be about to clear `inside`, at any time later, and only when that same worker comes again is it certain that it
+// has.
 //
 // Fibers that all moved to another worker pay for atomic instructions, some 10 ns a message.
 //
@@ -37,6 +39,11 @@ namespace ramie::detail {
 /// Lockable. Never held across a suspension; locked and unlocked by the same thread.
 class adaptive_lock {
  public:
+  adaptive_lock() noexcept = default;
+  /// The first owner is who uses it 2 to the power of `patience` times, and nobody else in between; or once, if it is
+  /// the only worker of its runtime.
+  explicit adaptive_lock(std::uint8_t patience) noexcept : patience_{patience} {}
+
   RAMIE_ALWAYS_INLINE void lock() noexcept {
     fork_deque* me = current_forks();
     if (!enter_as_owner(me)) [[unlikely]]
@@ -69,11 +76,12 @@ class adaptive_lock {
   RAMIE_NOINLINE bool try_lock_slowly(fork_deque* me) noexcept;
   void end_ownership(fork_deque* me) noexcept;
 
-  atomic<fork_deque*> owner_{nullptr};  // null: fresh
+  atomic<fork_deque*> owner_{nullptr};  // null: fresh; the lowest bit set: not the owner, but whose streak counts
   atomic<std::uint32_t> inside_{0};
   bool as_owner_ = false;      // how the lock is held now; written and read by the holder
-  std::uint8_t patience_ = 6;  // others_: a streak of 2 to that
-  std::uint16_t streak_ = 0;   // others_: uses by the deprived owner since anybody else's
+  bool was_owned_ = false;     // others_: there has been an owner
+  std::uint8_t patience_ = 0;  // others_: a streak of 2 to that
+  std::uint16_t streak_ = 0;   // others_: uses by the one that counts since anybody else's
   spin_lock others_;
 };
 

@@ -127,9 +127,52 @@ TEST(adaptive_locks, end_their_ownership_under_use) {
   runtime.stop();
 }
 
+// Who takes a lock away from its owner counts it as seized.
+TEST(adaptive_locks, are_owned_after_a_streak_of_uses_by_one_worker) {
+  init_fences();
+  if (!asymmetric_fences) GTEST_SKIP() << "without asymmetric fences no lock has an owner";
+  scheduler first{testing::with_workers(1)};
+  scheduler second{testing::with_workers(1)};
+  const auto use = [](scheduler& runtime, adaptive_lock& lock, int times, bool alone = false) {
+    std::uint64_t seized = 0;
+    run_on(runtime, [&] {
+      current_forks()->alone = alone;
+      const std::uint64_t before = current_forks()->seized.load_relaxed();
+      for (int i = 0; i < times; ++i) {
+        const std::lock_guard guard{lock};
+      }
+      seized = current_forks()->seized.load_relaxed() - before;
+    });
+    return seized;
+  };
+  adaptive_lock quick;
+  use(first, quick, 1);
+  EXPECT_EQ(use(second, quick, 1), 1u);
+
+  adaptive_lock patient{4};
+  use(first, patient, 15);
+  EXPECT_EQ(use(second, patient, 10), 0u);
+  use(first, patient, 10);
+  EXPECT_EQ(use(second, patient, 15), 0u) << "the streak went on though it was interrupted";
+  use(first, patient, 16);
+  EXPECT_EQ(use(second, patient, 1), 1u);
+  // From now on it is the first one's only, and after a longer streak.
+  EXPECT_EQ(use(second, patient, 1000), 0u);
+  EXPECT_EQ(use(first, patient, 100), 0u);
+  EXPECT_EQ(use(second, patient, 1), 0u);
+  use(first, patient, 128);
+  EXPECT_EQ(use(second, patient, 1), 1u);
+
+  adaptive_lock lonely{4};
+  use(first, lonely, 1, true);
+  EXPECT_EQ(use(second, lonely, 1), 1u);
+  first.stop();
+  second.stop();
+}
+
 TEST(adaptive_locks, are_tried_by_others_in_vain_while_held) {
   scheduler runtime{testing::with_workers(1)};
-  adaptive_lock fresh;
+  adaptive_lock fresh{4};  // without an owner until the end of the test: for an owner one waits
   ASSERT_TRUE(fresh.try_lock());
   bool elsewhere = true;
   std::thread{[&] { elsewhere = fresh.try_lock(); }}.join();
@@ -138,6 +181,7 @@ TEST(adaptive_locks, are_tried_by_others_in_vain_while_held) {
   EXPECT_TRUE(fresh.try_lock());
   fresh.unlock();
   run_on(runtime, [&] {
+    current_forks()->alone = false;
     fresh.lock();
     std::thread{[&] { elsewhere = fresh.try_lock(); }}.join();
     EXPECT_FALSE(elsewhere);

@@ -10,6 +10,9 @@
 //  O6 (revoked) take `others`, critical     T6 revoked = 0 (release), release `others`
 //     section, release `others`
 //
+// Where fences are not asymmetric (fence.hpp), `revoked` is 1 for ever: a full fence in O2 would cost as much as O6,
+// and the lock is a plain one, `others`. So O2 is but for the compiler.
+//
 // O1/O3 and T2/T4 cannot both miss each other (fence.hpp). If the owner passed O3, the thief sees inside == 1 and waits
 // for O5, whose release its acquire reads. If the thief passed T3 first, the owner sees revoked == 1 and queues on
 // `others`. The thief gives up at T4 because the owner may be preempted between O1 and O5.
@@ -27,20 +30,33 @@ class biased_lock {
   /// Runs `section` as the owner and returns what it returns. Only the owning thread.
   template <class Section>
   RAMIE_ALWAYS_INLINE auto as_owner(Section&& section) noexcept {
-    inside_.store(1, std::memory_order_relaxed);
-    light_fence();
-    if (revoked_.load(std::memory_order_acquire) == 0) [[likely]] {
-      if constexpr (std::is_void_v<decltype(section())>) {
-        section();
-        inside_.store(0, std::memory_order_release);
-        return;
-      } else {
-        auto result = section();
-        inside_.store(0, std::memory_order_release);
-        return result;
-      }
+    if (!try_enter()) [[unlikely]]
+      return as_owner_slowly(section);
+    if constexpr (std::is_void_v<decltype(section())>) {
+      section();
+      leave();
+    } else {
+      auto result = section();
+      leave();
+      return result;
     }
+  }
+
+  /// O1 to O3, for code that keeps the rare case out of its way: true if inside, and then leave() is O5; false if it is
+  /// for as_owner_slowly (O6). Only the owning thread.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool try_enter() noexcept {
+    inside_.store(1, std::memory_order_relaxed);
+    compiler_fence();
+    if (revoked_.load(std::memory_order_acquire) == 0) [[likely]]
+      return true;
     inside_.store(0, std::memory_order_release);
+    return false;
+  }
+  RAMIE_ALWAYS_INLINE void leave() noexcept { inside_.store(0, std::memory_order_release); }
+
+  /// O6.
+  template <class Section>
+  auto as_owner_slowly(Section&& section) noexcept {
     std::lock_guard guard{others_};
     return section();
   }
@@ -58,14 +74,17 @@ class biased_lock {
       if (!alone) spin_pause();
     }
     if (alone) section();
-    revoked_.store(0, std::memory_order_release);
+    revoked_.store(at_rest(), std::memory_order_release);
     others_.unlock();
     return alone;
   }
 
  private:
+  /// What `revoked` is while no thief is at it.
+  static std::uint32_t at_rest() noexcept { return asymmetric_fences ? 0 : 1; }
+
   atomic<std::uint32_t> inside_{0};
-  atomic<std::uint32_t> revoked_{0};
+  atomic<std::uint32_t> revoked_{at_rest()};
   spin_lock others_;
 };
 

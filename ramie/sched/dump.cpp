@@ -169,6 +169,7 @@ void dumping::worker_line(worker& w, const frame_registers& own) noexcept {
   if (all.worker_count == workers_most) return;
   known_worker& known = all.workers[all.worker_count++];
   known = {&w, peek(w.running), {}, samples_most};
+  if (!is_made(known.running)) known.running = nullptr;  // made just now, and not to be looked into yet
   // As its thread is called.
   const std::string& runtime_name = w.owner->options().name;
   std::size_t size = std::min<std::size_t>(runtime_name.size(), 10);

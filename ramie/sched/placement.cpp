@@ -114,10 +114,14 @@ void scheduler::place(worker* here, ready_item item) noexcept {
   worker* home = t.home.load(std::memory_order_relaxed);
   const bool fresh = is_new(item);
   const auto keep = [&] {
-    if (fresh) return published_ready(here, accept(here, item));
+    if (fresh) {
+      accept(here, item);
+      return published_ready(here);
+    }
     here->wakes.add();
     if (home != here) here->migrations.add();
-    published_ready(here, here->ready.push(item));
+    here->ready.push(item);
+    published_ready(here);
   };
   const auto send = [&](worker& to) {
     if (&to == here) return keep();
@@ -177,20 +181,20 @@ void scheduler::open_inbox(worker* w) noexcept {
     accept(w, item);
     item = next;
   }
-  published_ready(w, w->ready.size());
+  published_ready(w);
 }
 
-std::size_t scheduler::accept(worker* w, ready_item item) noexcept {
+void scheduler::accept(worker* w, ready_item item) noexcept {
   // New tasks are worked off depth first, like a worker's own; but nobody may steal what is pinned.
   if (is_new(item) && is_movable(item)) {
     try {
       w->spawned.push(item.as_resident());
-      return w->ready.size();
+      return;
     } catch (const std::bad_alloc&) {
       // The ready queue always has room.
     }
   }
-  return w->ready.push(item);
+  w->ready.push(item);
 }
 
 std::size_t scheduler::take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept {

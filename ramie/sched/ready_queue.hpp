@@ -2,7 +2,8 @@
 // takes from the head under a biased lock (a handful of plain instructions); thieves take half from the head.
 //
 // A ring of fixed size, and behind it an intrusive list for what does not fit: a wake-up must never fail for want of
-// memory. Order is kept: once the list is not empty all additions go to it, until the ring has taken it up.
+// memory. Order is kept: once the list is not empty all additions go to it, until the ring has taken it up. Whoever
+// takes from the ring moves one item up from the list at once, so while there is a list the ring is full.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -20,16 +21,22 @@ class ready_queue {
   static constexpr std::size_t steal_most = 128;  // bounds how long the owner may be kept out
 
   /// Owner. Returns how many are queued now.
-  RAMIE_ALWAYS_INLINE std::size_t push(ready_item item) noexcept {
-    return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE {
-      const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-      const std::uint32_t n = tail - head_.load(std::memory_order_relaxed);
-      if (n >= ring_size || overflow_first_) [[unlikely]]
-        return push_overflow(item);
+  std::size_t push(ready_item item) noexcept {
+    return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE { return add(item); });
+  }
+
+  /// The same where it takes a few instructions only. False: nothing was done, ask push.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool try_push(ready_item item) noexcept {
+    if (!lock_.try_enter()) [[unlikely]]
+      return false;
+    const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+    const bool room = tail - head_.load(std::memory_order_relaxed) < ring_size;
+    if (room) [[likely]] {
       ring_[tail % ring_size] = item;
       tail_.store(tail + 1, std::memory_order_release);
-      return std::size_t{n} + 1;
-    });
+    }
+    lock_.leave();
+    return room;
   }
 
   /// Owner. Empty if there is none.
@@ -38,8 +45,27 @@ class ready_queue {
     return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE { return take(); });
   }
 
+  /// The same if a fiber is next and nothing else is to be done; null if a resident is, or nobody, or if it takes more
+  /// than a few instructions: then ask pop_stack.
+  RAMIE_ALWAYS_INLINE stack* try_pop_stack() noexcept {
+    stack* s = nullptr;
+    if (!lock_.try_enter()) [[unlikely]]
+      return s;
+    const std::uint32_t head = head_.load(std::memory_order_relaxed);
+    const std::uint32_t n = tail_.load(std::memory_order_relaxed) - head;
+    if (n - 1 < ring_size - 1) [[likely]] {  // neither empty nor full, so there is no list
+      const ready_item item = ring_[head % ring_size];
+      if (!item.is_resident()) [[likely]] {
+        head_.store(head + 1, std::memory_order_release);
+        s = item.as_stack();
+      }
+    }
+    lock_.leave();
+    return s;
+  }
+
   /// The same if a fiber is next; null if a resident is, or nobody.
-  RAMIE_ALWAYS_INLINE stack* pop_stack() noexcept {
+  stack* pop_stack() noexcept {
     if (tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed)) return nullptr;
     return lock_.as_owner([&]() RAMIE_LAMBDA_INLINE -> stack* {
       const std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -70,6 +96,16 @@ class ready_queue {
 
  private:
   friend struct debug_access;
+  std::size_t add(ready_item item) noexcept {
+    const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+    const std::uint32_t n = tail - head_.load(std::memory_order_relaxed);
+    if (n >= ring_size) [[unlikely]]
+      return push_overflow(item);
+    ring_[tail % ring_size] = item;
+    tail_.store(tail + 1, std::memory_order_release);
+    return std::size_t{n} + 1;
+  }
+
   RAMIE_ALWAYS_INLINE ready_item take() noexcept {
     const std::uint32_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_relaxed)) return {};

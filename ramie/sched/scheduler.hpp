@@ -78,10 +78,10 @@ class scheduler {
   }
 
   /// The same for the ready queue, whose items talk to each other more often than not.
-  RAMIE_ALWAYS_INLINE void published_ready(worker* w, std::size_t queued) noexcept {
+  RAMIE_ALWAYS_INLINE void published_ready(worker* w) noexcept {
     light_fence();
     if (idle.hint()) [[unlikely]]
-      published_ready_slowly(w, queued);
+      published_ready_slowly(w, w->ready.size());
   }
 
   /// Before dispatching from an own queue: learns what leaving a single item to this worker cost.
@@ -142,7 +142,7 @@ class scheduler {
   void submit_elsewhere(worker* w, task* t);
   void open_inbox(worker* w) noexcept;
   /// Puts what `w` shall run into its own queues. Returns how many are in its ready queue then.
-  static std::size_t accept(worker* w, ready_item item) noexcept;
+  static void accept(worker* w, ready_item item) noexcept;
   std::size_t take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept;
   work take_by_policy(worker* w) noexcept;
 

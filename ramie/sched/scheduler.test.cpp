@@ -246,10 +246,11 @@ TEST_P(migration, takes_a_fiber_elsewhere_at_each_wake_up) {
     for (int i = 0; i < rounds; ++i) {
       wait pause{wait::kind::uninterruptible};
       const worker* before = current_worker();
+      const std::uint64_t session = before->session;
       ref.store(pause.ref().bits());
       pause.suspend();
-      // A fiber that was claimed before it had parked goes on by the same way.
-      if (current_worker() == before) ++stayed;
+      // Who was claimed after he had left goes on by the same way; who was claimed before that did not leave at all.
+      if (current_worker() == before && before->session != session) ++stayed;
     }
   });
   over.store(true);

@@ -3,6 +3,7 @@
 //
 //  Owner, push: grow if full; slots[bottom] = t; bottom += 1 (release)
 //  Owner, pop: P1 bottom -= 1, P2 light fence, P3 top <= bottom? taken : take `thieves` and look again
+//  Owner, alter the newest: P1, P2, P3 top <= bottom? alter it : leave it; bottom += 1 (release)
 //  Thief: T1 take `thieves`, T2 n = half of what is there, T3 top += n, T4 heavy fence,
 //         T5 b = bottom; keep the tasks below b; top = the end of those, T6 release `thieves`
 //
@@ -49,6 +50,22 @@ class spawn_deque {
     if (top_.load(std::memory_order_acquire) <= b) [[likely]]
       return slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed);
     return pop_slowly(b);
+  }
+
+  /// Owner: calls `change`, while nobody else can have `t`, if that is the newest and no thief is near. Whether it did.
+  template <class Change>
+  RAMIE_ALWAYS_INLINE bool alter_newest(const task* t, Change&& change) noexcept {
+    const std::int64_t b = bottom_.load(std::memory_order_relaxed) - 1;
+    if (top_.load(std::memory_order_relaxed) > b ||
+        slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed) != t)
+      return false;
+    bottom_.store(b, std::memory_order_relaxed);
+    light_fence();
+    const bool mine = top_.load(std::memory_order_acquire) <= b || RAMIE_PLANT(alter_newest_unchecked);
+    if (mine) [[likely]]
+      change();
+    bottom_.store(b + 1, std::memory_order_release);
+    return mine;
   }
 
   /// Owner: the oldest, or null. With a test: null too if it does not pass.

@@ -59,6 +59,27 @@ TEST_F(spawn_deques, give_a_single_task_to_a_thief) {
   EXPECT_EQ(deque.pop(), &one);
 }
 
+TEST_F(spawn_deques, let_the_newest_be_altered_in_its_place) {
+  std::array<task, 3> all;
+  int altered = 0;
+  const auto count = [&] { ++altered; };
+  EXPECT_FALSE(deque.alter_newest(&all[0], count));
+  for (task& t : all) deque.push(&t);
+  EXPECT_FALSE(deque.alter_newest(&all[1], count));
+  EXPECT_EQ(altered, 0);
+  EXPECT_TRUE(deque.alter_newest(&all[2], count));
+  EXPECT_EQ(altered, 1);
+  EXPECT_EQ(deque.size(), 3u);
+  EXPECT_EQ(deque.pop(), &all[2]);
+  EXPECT_FALSE(deque.alter_newest(&all[2], count));
+  EXPECT_EQ(deque.steal(loot.data()), 1u);
+  EXPECT_TRUE(deque.alter_newest(&all[1], count)) << "the last of all";
+  EXPECT_EQ(deque.steal(loot.data()), 1u);
+  EXPECT_EQ(loot[0], &all[1]);
+  EXPECT_FALSE(deque.alter_newest(&all[1], count));
+  EXPECT_EQ(altered, 2);
+}
+
 TEST_F(spawn_deques, grow) {
   std::vector<task> all(100'000);
   for (task& t : all) deque.push(&t);

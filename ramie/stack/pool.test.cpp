@@ -266,6 +266,22 @@ TEST(find_stack, does_not_know_slots_that_nobody_had_yet) {
   release_stack(second);
 }
 
+TEST(is_made, is_true_of_stacks_that_somebody_had) {
+  stack_class& c = stack_class_of(2 * mib, guard_kind::none);  // the same
+  stack* s = acquire_stack(c);
+  EXPECT_TRUE(is_made(s));
+  EXPECT_FALSE(is_made(s + 1)) << "the next that will be";
+  stack* second = acquire_stack(c);
+  EXPECT_EQ(second, s + 1);
+  EXPECT_TRUE(is_made(second));
+  release_stack(s);
+  release_stack(second);
+  EXPECT_TRUE(is_made(s));
+  EXPECT_FALSE(is_made(nullptr));
+  stack on_its_own{};
+  EXPECT_FALSE(is_made(&on_its_own));
+}
+
 TEST(for_each_stack, visits_all_that_were_handed_out_once) {
   std::vector<stack*> stacks = acquire_many(stack_class_of(16 * kib), 3'000);
   std::vector<stack*> others = acquire_many(stack_class_of(512 * kib), 10);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <functional>
 #include <new>
 
 namespace ramie::detail {
@@ -92,6 +93,14 @@ stack* find_stack(const void* address) noexcept {
     if (slot < s->slots) return slot < s->handed_out.load(std::memory_order_acquire) ? s->descriptor(slot) : nullptr;
   }
   return nullptr;
+}
+
+bool is_made(const stack* s) noexcept {
+  for (slab* of = all_slabs.load(std::memory_order_acquire); of != nullptr; of = of->next)
+    if (std::less_equal<const stack*>{}(of->descriptor(0), s) &&
+        std::less<const stack*>{}(s, of->descriptor(of->slots)))
+      return std::less<const stack*>{}(s, of->descriptor(of->handed_out.load(std::memory_order_acquire)));
+  return false;
 }
 
 void for_each_stack(void (*visit)(void* argument, stack& s), void* argument) {

@@ -36,6 +36,14 @@ void contest_for_tasks() {
     std::size_t in = 0;
     while (in < n) {
       for (std::uint32_t burst = 1 + pick(2); burst > 0 && in < n; --burst) deque.push(&all[in++]);
+      if (in != 0 && pick(3) == 0) {
+        const std::size_t newest = in - 1;  // unless it is gone
+        deque.alter_newest(&all[newest], [&] {
+          check(taken[newest] == 0, "what was taken is altered");
+          all[newest].completion.store(task::detached, std::memory_order_relaxed);
+          check(taken[newest] == 0, "it is taken while it is altered");
+        });
+      }
       for (std::uint32_t burst = pick(3); burst > 0; --burst)
         if (const task* t = pick(4) == 0 ? deque.pop_oldest() : deque.pop(); t != nullptr) take(t);
     }
@@ -48,6 +56,10 @@ void contest_for_tasks() {
 TEST(spawn_deque, loses_and_doubles_nothing) { expect_sound("spawn deque", {.seeds = 20'000}, contest_for_tasks); }
 TEST(spawn_deque, without_its_fence_is_found) {
   expect_found(plant::spawn_deque_no_fence, "spawn deque, no fence", {.seeds = 20'000}, contest_for_tasks);
+}
+
+TEST(spawn_deque, altered_without_a_look_is_found) {
+  expect_found(plant::alter_newest_unchecked, "spawn deque, altered, unchecked", {.seeds = 20'000}, contest_for_tasks);
 }
 
 }  // namespace
