@@ -150,6 +150,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   bool somebody_sleeps = false;
   bool stuck_queue = injected_.size() != 0;
   bool work_waits = stuck_queue;
+  bool new_tasks_wait = false;  // nobody was woken for them when thefts had stopped (theft.hpp)
   std::uint32_t stalled = 0;
   std::uint32_t on_duty = 0;
   spread_look around;
@@ -186,6 +187,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const bool queued = steals_ && w.ready.size() + w.spawned.size() != 0;
     work_waits |= queued;
     if ((queued || (steals_ && w.has_fork_jobs())) && still_ns >= busy_tick_ns) stuck_queue = true;
+    if (steals_ && w.spawned.size() >= 2 && !leaves_new_tasks()) new_tasks_wait = true;
     if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
   }
   if (adapts_ && busy) look_at_spread(around);
@@ -193,7 +195,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     for (std::size_t i = 0; i < n; ++i)
       if (watches_[i].stalled) rescue(at(i));
   if (somebody_sleeps) {
-    if (stuck_queue) idle.wake_one();
+    if (stuck_queue || new_tasks_wait) idle.wake_one();
   } else if (busy && stalled == on_duty && work_waits &&
              stalled < regular_ + static_cast<std::uint32_t>(options_.spare_workers)) {
     spares_wanted_.store(stalled, std::memory_order_release);

@@ -18,7 +18,11 @@
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/sched/cycles.hpp>
 
+#include <sched.h>
+
+#include <bit>
 #include <new>
 #include <string>
 
@@ -172,6 +176,16 @@ void scheduler::pin(task& t, int to, const char* option) const {
 
 void scheduler::give_home(task& t, worker* here) noexcept {
   t.home.store(options_.placement == placement::dedicated ? &next_in_turn(here) : here, std::memory_order_relaxed);
+}
+
+bool scheduler::leaves_new_tasks() const noexcept {
+  const std::uint64_t until = leave_new_until_.load(std::memory_order_relaxed);
+  return until != 0 && cycles() < until;
+}
+
+void scheduler::note_place(worker* w) const noexcept {
+  const int cpu = options_.topology.empty() ? ::sched_getcpu() : static_cast<int>(w->number % topology_.cpus());
+  w->place.store(std::bit_cast<std::uint64_t>(topology_.at(cpu)), std::memory_order_relaxed);
 }
 
 void scheduler::open_inbox(worker* w) noexcept {

@@ -33,8 +33,6 @@
 #include <ramie/sched/policy.hpp>
 #include <ramie/stack/overflow.hpp>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <bit>
 #include <system_error>
@@ -155,6 +153,8 @@ void scheduler::fire_timers(worker* w) noexcept {
 }
 
 work scheduler::search(worker* w) noexcept {
+  if (const std::uint64_t now = cycles(), leave = w->thefts.nothing_left(now, w->dispatches.value()); leave != 0)
+    leave_new_until_.store(now + leave, std::memory_order_relaxed);
   std::fill_n(w->looks.get(), worker_count(), worker::look{});
   // Now and then without regard to distance: else a worker far from all that are idle would only ever be helped when
   // those near them have nothing.
@@ -191,18 +191,13 @@ work scheduler::search(worker* w) noexcept {
 RAMIE_ALWAYS_INLINE work scheduler::try_victim(worker* w, std::uint32_t number) noexcept {
   worker& victim = at(number);
   worker::look& last = w->looks[number];
-  const std::uint64_t dispatches = victim.dispatches.value();
+  const std::uint64_t deeds = victim.dispatches.value() + victim.started.value();
   const std::uint64_t now = cycles();
-  if (last.dispatches != dispatches) last = {dispatches, now};
+  if (last.deeds != deeds) last = {deeds, now};
   work next = steal_from(w, victim, now - last.since);
   if (next && w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     observe_steal(w, number, 1 + w->spawned.size() + w->ready.size());  // its own queues were empty
   return next;
-}
-
-void scheduler::note_place(worker* w) const noexcept {
-  const int cpu = options_.topology.empty() ? ::sched_getcpu() : static_cast<int>(w->number % topology_.cpus());
-  w->place.store(std::bit_cast<std::uint64_t>(topology_.at(cpu)), std::memory_order_relaxed);
 }
 
 work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept {
@@ -229,12 +224,14 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
       return next;
     }
   }
-  if (victim.spawned.size() >= (still_cycles > cycles_in_us(still_task_us) ? 1u : 2u)) {
+  if (const bool stands_still = still_cycles > cycles_in_us(still_task_us);
+      victim.spawned.size() >= (stands_still ? 1u : 2u) && (stands_still || !leaves_new_tasks())) {
     w->steals_tried.add();
     std::array<task*, spawn_deque::steal_most> loot;
     const std::size_t n = victim.spawned.steal(loot.data());
     if (n > 0) {
       w->steals_done.add();
+      w->thefts.stole(cycles(), w->dispatches.value(), n);
       // The oldest runs here; the others, oldest deepest, keep their order. A deque without memory to grow hands back
       // to all.
       for (std::size_t i = 1; i < n; ++i) {
@@ -276,7 +273,7 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
 
 void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
   if (!steals_) return;
-  if (queued >= 2 || worth_moving(*w, queued)) {
+  if ((queued >= 2 && !leaves_new_tasks()) || worth_moving(*w, queued)) {
     idle.wake_one(false, near_first_ ? w : nullptr);
     return;
   }
@@ -339,7 +336,8 @@ bool scheduler::work_in_sight(worker* w) noexcept {
   const std::size_t n = worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     worker& other = at(i);
-    if (&other != w && (worth_moving(other, other.ready.size()) || other.spawned.size() >= 2 || other.has_fork_jobs()))
+    if (&other != w && (worth_moving(other, other.ready.size()) || other.has_fork_jobs() ||
+                        (other.spawned.size() >= 2 && !leaves_new_tasks())))
       return true;
   }
   return false;

@@ -155,6 +155,7 @@ class scheduler {
   static void sample(worker* w) noexcept;
   work look_at_oldest(worker* w) noexcept;
   work take_injected(worker* w, bool tasks_first) noexcept;
+  [[nodiscard]] bool leaves_new_tasks() const noexcept;
   work search(worker* w) noexcept;
   work try_victim(worker* w, std::uint32_t number) noexcept;
   work steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept;
@@ -234,10 +235,11 @@ class scheduler {
   };
   std::vector<watch> watches_;
   spread_control spread_control_;
-  atomic<bool> spread_{false};             // spread.hpp
-  atomic<worker*> together_{nullptr};      // who runs all that is ready, if somebody shall
-  atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
-  atomic<std::uint32_t> monitor_ends_{0};  // futex: on which it waits for a tick; 1 ends that at once
+  atomic<bool> spread_{false};                // spread.hpp
+  atomic<worker*> together_{nullptr};         // who runs all that is ready, if somebody shall
+  atomic<std::uint32_t> monitor_word_{0};     // futex: 0 sleeps for ever, 1 ticks
+  atomic<std::uint32_t> monitor_ends_{0};     // futex: on which it waits for a tick; 1 ends that at once
+  atomic<std::uint64_t> leave_new_until_{0};  // cycle count: new tasks stay with their worker
   atomic<std::uint32_t> spares_wanted_{0};
   atomic<std::uint32_t> spares_active_{0};
   std::vector<std::unique_ptr<worker>> retired_for_good_;  // spares whose thread could not be started

@@ -1,0 +1,55 @@
+// Was it worth while to steal new tasks?
+//
+// It is not where they are tiny and make no others: a task costs 15 ns on the worker that spawned it, and over 150 on
+// another, which has to fetch it from the first one's cache and interrupts it by a heavy fence for every 32 tasks. A
+// loop that spawned them took 180 ns a task on two workers, and 14 on one. Nor does it show beforehand: the oldest task
+// of a tree of tasks looks the same, and leads to half of all the work. So a thief judges afterwards, when it has
+// nothing left to do: it had few tasks more than it stole, and they took little time each? Then thefts stop, of all
+// thieves, for a while that doubles each time, until one was worth it. Whoever stands still is stolen from all the
+// same.
+#pragma once
+
+#include <ramie/sched/cycles.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ramie::detail {
+
+/// One a worker, its own.
+class theft_judge {
+ public:
+  static constexpr std::uint64_t tiny_task_ns = 250;  // with the 150 that it costs to fetch it
+  static constexpr std::uint32_t in_vain_least = 2;   // thefts in a row, before tasks are left
+  static constexpr std::uint64_t leave_us = 50;       // for so long
+  static constexpr std::uint32_t leave_doublings_most = 5;
+
+  /// So many tasks were stolen, now. `dispatches`: of the thief, ever.
+  void stole(std::uint64_t now_cycles, std::uint64_t dispatches, std::size_t tasks) noexcept {
+    at_ = now_cycles;
+    dispatches_ = dispatches;
+    tasks_ = tasks;
+  }
+
+  /// The thief looks for work again. For how many cycles new tasks had better be left, 0: they need not.
+  [[nodiscard]] std::uint64_t nothing_left(std::uint64_t now_cycles, std::uint64_t dispatches) noexcept {
+    if (tasks_ == 0) return 0;
+    const std::uint64_t done = dispatches - dispatches_;
+    const bool led_to_more = done > 2 * tasks_;
+    tasks_ = 0;
+    if (led_to_more || now_cycles - at_ >= done * cycles_in_ns(tiny_task_ns)) {
+      in_vain_ = 0;
+      return 0;
+    }
+    if (++in_vain_ < in_vain_least) return 0;
+    return cycles_in_us(leave_us) << std::min(in_vain_ - in_vain_least, leave_doublings_most);
+  }
+
+ private:
+  std::uint64_t at_ = 0;
+  std::uint64_t dispatches_ = 0;
+  std::size_t tasks_ = 0;  // 0: it is judged already
+  std::uint32_t in_vain_ = 0;
+};
+
+}  // namespace ramie::detail
