@@ -1,7 +1,7 @@
 // A lock for short critical sections that is nearly free while one worker alone uses it, and a spin lock from the
 // first use by anybody else on. Most channels, mailboxes and the like live and die on one worker.
 //
-//  Owner (the first worker that came)        Any other thread
+//  Owner (a worker)                          Any other thread
 //  A1 inside = 1                             B1 take `others`
 //  A2 light fence                            B2 owner is a worker? owner = that one, deprived;
 //  A3 owner is still this worker?               heavy fence; wait until inside == 0

@@ -1,6 +1,7 @@
 // The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody
 // does, whether
-//  M1 work lies in a queue that does not move while others sleep: it wakes one;
+//  M1 work lies in a queue that does not move while others sleep, or new tasks in one for which nobody is woken any more:
+//     it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
 //  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation; not one that merely waits
 //     for a processor) with work in its queues, while others are busy: it moves that
@@ -187,7 +188,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const bool queued = steals_ && w.ready.size() + w.spawned.size() != 0;
     work_waits |= queued;
     if ((queued || (steals_ && w.has_fork_jobs())) && still_ns >= busy_tick_ns) stuck_queue = true;
-    if (steals_ && w.spawned.size() >= 2 && !leaves_new_tasks()) new_tasks_wait = true;
+    if (steals_ && w.spawned.size() >= 2 && !leaves_new_tasks(w)) new_tasks_wait = true;
     if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
   }
   if (adapts_ && busy) look_at_spread(around);

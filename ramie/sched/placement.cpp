@@ -178,8 +178,25 @@ void scheduler::give_home(task& t, worker* here) noexcept {
   t.home.store(options_.placement == placement::dedicated ? &next_in_turn(here) : here, std::memory_order_relaxed);
 }
 
-bool scheduler::leaves_new_tasks() const noexcept {
-  const std::uint64_t until = leave_new_until_.load(std::memory_order_relaxed);
+void scheduler::hand_over(worker* w) noexcept {
+  worker* to = together_.load(std::memory_order_relaxed);
+  // Those who compute for long need not be together.
+  if (to == nullptr || to == w || w->slice.load(std::memory_order_relaxed) > cycles_in_us(still_us)) return;
+  open_inbox(w);
+  for (std::size_t left = w->ready.size(); left != 0; --left) {
+    const ready_item item = w->ready.pop();
+    if (!item) break;
+    if (is_movable(item)) {
+      w->migrations.add();
+      post(*to, item);
+    } else {
+      w->ready.push(item);
+    }
+  }
+}
+
+bool scheduler::leaves_new_tasks(const worker& of) noexcept {
+  const std::uint64_t until = of.leave_new_until.load(std::memory_order_relaxed);
   return until != 0 && cycles() < until;
 }
 

@@ -12,12 +12,13 @@
 // worked off depth first: with the oldest taken at every tick, sum's 20 million fibers needed 967 MB on one worker, so
 // 10 MB.
 //
-// When to wake a sleeper for published work, and what a thief takes: two or more new tasks are a surplus, and so is a
-// fork job. Ready fibers and residents are another matter. They were woken by somebody on this worker, with whom they
-// share what they talk about; a wake-up costs microseconds, their message some nanoseconds. They stay as long as this
-// worker gets through them soon: less than `queued_us_most` of them, judged by how long its dispatches take (`slice`,
-// taken at ticks, and by samples of how long an item that was left here waits). If the worker is stuck meanwhile, a
-// thief sees that it dispatches nothing for `still_us`, or the monitor does, and then anything may be taken.
+// When to wake a sleeper for published work, and what a thief takes: two or more new tasks are a surplus
+// (unless thefts of them were in vain: theft.hpp), and so is a fork job. Ready fibers and residents are another matter.
+// They were woken by somebody on this worker, with whom they share what they talk about; a wake-up costs microseconds,
+// their message some nanoseconds. They stay as long as this worker gets through them soon: less than `queued_us_most`
+// of them, judged by how long its dispatches take (`slice`, taken at ticks, and by samples of how long an item that was
+// left here waits). If the worker is stuck meanwhile, a thief sees that it dispatches nothing for `still_us`, or the
+// monitor does, and then anything may be taken.
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/assert.hpp>
@@ -36,6 +37,7 @@
 #include <algorithm>
 #include <bit>
 #include <system_error>
+#include <utility>
 
 namespace ramie::detail {
 
@@ -48,7 +50,6 @@ constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: cac
 
 constexpr std::uint64_t long_wait_us = 20;  // a wake-up costs about that much, on both sides and with a margin
 constexpr std::uint64_t queued_us_most = 1000;
-constexpr std::uint64_t still_us = 20;      // of its ready items
 constexpr std::uint64_t still_task_us = 5;  // of a single new task: nobody waits for its worker in particular
 constexpr std::uint64_t search_us = 40;     // long enough to see a worker stand still
 
@@ -154,7 +155,7 @@ void scheduler::fire_timers(worker* w) noexcept {
 
 work scheduler::search(worker* w) noexcept {
   if (const std::uint64_t now = cycles(), leave = w->thefts.nothing_left(now, w->dispatches.value()); leave != 0)
-    leave_new_until_.store(now + leave, std::memory_order_relaxed);
+    w->robbed->leave_new_until.store(now + leave, std::memory_order_relaxed);
   std::fill_n(w->looks.get(), worker_count(), worker::look{});
   // Now and then without regard to distance: else a worker far from all that are idle would only ever be helped when
   // those near them have nothing.
@@ -191,16 +192,18 @@ work scheduler::search(worker* w) noexcept {
 RAMIE_ALWAYS_INLINE work scheduler::try_victim(worker* w, std::uint32_t number) noexcept {
   worker& victim = at(number);
   worker::look& last = w->looks[number];
-  const std::uint64_t deeds = victim.dispatches.value() + victim.started.value();
+  const std::uint64_t dispatches = victim.dispatches.value();
+  const std::uint64_t spawned = victim.started.value();
   const std::uint64_t now = cycles();
-  if (last.deeds != deeds) last = {deeds, now};
-  work next = steal_from(w, victim, now - last.since);
+  if (std::exchange(last.dispatches, dispatches) != dispatches) last.since = now;
+  if (std::exchange(last.spawned, spawned) != spawned) last.spawned_since = now;
+  work next = steal_from(w, victim, now - last.since, now - std::max(last.since, last.spawned_since));
   if (next && w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     observe_steal(w, number, 1 + w->spawned.size() + w->ready.size());  // its own queues were empty
   return next;
 }
 
-work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept {
+work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles, std::uint64_t idle_cycles) noexcept {
   if (victim.has_fork_jobs() && victim.thieves.try_lock()) {
     // T1 to T6 of fork_deque.hpp.
     w->steals_tried.add();
@@ -224,14 +227,17 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
       return next;
     }
   }
-  if (const bool stands_still = still_cycles > cycles_in_us(still_task_us);
-      victim.spawned.size() >= (stands_still ? 1u : 2u) && (stands_still || !leaves_new_tasks())) {
+  if (const bool stands_still = idle_cycles > cycles_in_us(still_task_us);
+      victim.spawned.size() >= (stands_still ? 1u : 2u) && (stands_still || !leaves_new_tasks(victim))) {
     w->steals_tried.add();
     std::array<task*, spawn_deque::steal_most> loot;
     const std::size_t n = victim.spawned.steal(loot.data());
     if (n > 0) {
       w->steals_done.add();
-      w->thefts.stole(cycles(), w->dispatches.value(), n);
+      if (!stands_still) {
+        w->thefts.stole(cycles(), w->dispatches.value(), n);
+        w->robbed = &victim;
+      }
       // The oldest runs here; the others, oldest deepest, keep their order. A deque without memory to grow hands back
       // to all.
       for (std::size_t i = 1; i < n; ++i) {
@@ -273,7 +279,7 @@ work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles
 
 void scheduler::published_slowly(worker* w, std::size_t queued) noexcept {
   if (!steals_) return;
-  if ((queued >= 2 && !leaves_new_tasks()) || worth_moving(*w, queued)) {
+  if (queued >= 2 ? !leaves_new_tasks(*w) : worth_moving(*w, queued)) {
     idle.wake_one(false, near_first_ ? w : nullptr);
     return;
   }
@@ -301,23 +307,6 @@ bool scheduler::worth_moving(const worker& w, std::size_t queued) const noexcept
                      : queued == 1 && slice > cycles_in_us(long_wait_us);
 }
 
-void scheduler::hand_over(worker* w) noexcept {
-  worker* to = together_.load(std::memory_order_relaxed);
-  // Those who compute for long need not be together.
-  if (to == nullptr || to == w || w->slice.load(std::memory_order_relaxed) > cycles_in_us(still_us)) return;
-  open_inbox(w);
-  for (std::size_t left = w->ready.size(); left != 0; --left) {
-    const ready_item item = w->ready.pop();
-    if (!item) break;
-    if (is_movable(item)) {
-      w->migrations.add();
-      post(*to, item);
-    } else {
-      w->ready.push(item);
-    }
-  }
-}
-
 void scheduler::judge_deferral(worker* w) noexcept {
   w->slice.store(cycles() - w->deferred_at, std::memory_order_relaxed);
   w->deferred_at = 0;
@@ -337,7 +326,7 @@ bool scheduler::work_in_sight(worker* w) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
     worker& other = at(i);
     if (&other != w && (worth_moving(other, other.ready.size()) || other.has_fork_jobs() ||
-                        (other.spawned.size() >= 2 && !leaves_new_tasks())))
+                        (other.spawned.size() >= 2 && !leaves_new_tasks(other))))
       return true;
   }
   return false;

@@ -141,7 +141,7 @@ class scheduler {
   void post(worker& to, ready_item item) noexcept;
   void submit_elsewhere(worker* w, task* t);
   void open_inbox(worker* w) noexcept;
-  /// Puts what `w` shall run into its own queues. Returns how many are in its ready queue then.
+  /// Puts what `w` shall run into its own queues.
   static void accept(worker* w, ready_item item) noexcept;
   std::size_t take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept;
   work take_by_policy(worker* w) noexcept;
@@ -155,10 +155,12 @@ class scheduler {
   static void sample(worker* w) noexcept;
   work look_at_oldest(worker* w) noexcept;
   work take_injected(worker* w, bool tasks_first) noexcept;
-  [[nodiscard]] bool leaves_new_tasks() const noexcept;
+  [[nodiscard]] static bool leaves_new_tasks(const worker& of) noexcept;
+  static constexpr std::uint64_t still_us = 20;  // without a dispatch: then others take what is ready there
   work search(worker* w) noexcept;
   work try_victim(worker* w, std::uint32_t number) noexcept;
-  work steal_from(worker* w, worker& victim, std::uint64_t still_cycles) noexcept;
+  /// `still_cycles`: for how long it has not dispatched anything; `idle_cycles`: nor spawned.
+  work steal_from(worker* w, worker& victim, std::uint64_t still_cycles, std::uint64_t idle_cycles) noexcept;
   work found(worker* w, work what) noexcept;
   void sleep(worker* w) noexcept;
   void sleep_until_woken(worker* w) noexcept;
@@ -235,11 +237,10 @@ class scheduler {
   };
   std::vector<watch> watches_;
   spread_control spread_control_;
-  atomic<bool> spread_{false};                // spread.hpp
-  atomic<worker*> together_{nullptr};         // who runs all that is ready, if somebody shall
-  atomic<std::uint32_t> monitor_word_{0};     // futex: 0 sleeps for ever, 1 ticks
-  atomic<std::uint32_t> monitor_ends_{0};     // futex: on which it waits for a tick; 1 ends that at once
-  atomic<std::uint64_t> leave_new_until_{0};  // cycle count: new tasks stay with their worker
+  atomic<bool> spread_{false};             // spread.hpp
+  atomic<worker*> together_{nullptr};      // who runs all that is ready, if somebody shall
+  atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
+  atomic<std::uint32_t> monitor_ends_{0};  // futex: on which it waits for a tick; 1 ends that at once
   atomic<std::uint32_t> spares_wanted_{0};
   atomic<std::uint32_t> spares_active_{0};
   std::vector<std::unique_ptr<worker>> retired_for_good_;  // spares whose thread could not be started

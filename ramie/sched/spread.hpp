@@ -1,13 +1,13 @@
 // Are ready fibers and actors better spread over the workers, or kept together on one?
 //
-// New tasks and fork jobs are always spread: nobody talks to them yet. What is ready again after a wait is another
-// matter. If it computes for itself, two workers do twice as much; if it talks, each message between two workers costs
-// some hundred nanoseconds that it does not cost within one. Where the balance lies depends on the program and on the
-// machine, so it is tried, as the .NET thread pool tries numbers of threads (J. L. Hellerstein, V. Morrison, E.
-// Eilebrecht, "Applying control theory in the real world", 2009): the monitor looks once a millisecond at what gets
-// done, dispatches and locks taken, and when there has been a backlog for some time, it has the other way tried for
-// three milliseconds (longer while what has moved settles). What does more stays; the next trial comes after twice the
-// time.
+// New tasks and fork jobs are spread, unless that is found to be in vain (theft.hpp): nobody talks to them yet. What is
+// ready again after a wait is another matter. If it computes for itself, two workers do twice as much; if it talks,
+// each message between two workers costs some hundred nanoseconds that it does not cost within one. Where the balance
+// lies depends on the program and on the machine, so it is tried, as the .NET thread pool tries numbers of threads (J.
+// L. Hellerstein, V. Morrison, E. Eilebrecht, "Applying control theory in the real world", 2009): the monitor looks
+// once a millisecond at what gets done, dispatches and locks taken, and when there has been a backlog for some time, it
+// has the other way tried for three milliseconds (longer while what has moved settles). What does more stays; the next
+// trial comes after twice the time.
 #pragma once
 
 #include <cstdint>

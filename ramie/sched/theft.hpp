@@ -4,9 +4,10 @@
 // another, which has to fetch it from the first one's cache and interrupts it by a heavy fence for every 32 tasks. A
 // loop that spawned them took 180 ns a task on two workers, and 14 on one. Nor does it show beforehand: the oldest task
 // of a tree of tasks looks the same, and leads to half of all the work. So a thief judges afterwards, when it has
-// nothing left to do: it had few tasks more than it stole, and they took little time each? Then thefts stop, of all
-// thieves, for a while that doubles each time, until one was worth it. Whoever stands still is stolen from all the
-// same.
+// nothing left to do: it had few tasks more than it stole, and they took little time each? Then all thieves leave the
+// new tasks of that victim alone, and nobody is woken for them, for a while that doubles each time, until one of this
+// thief's was worth it. A victim that stands still is stolen from all the same, and what comes of that says nothing.
+// When the while is over the monitor wakes somebody, should nobody come by himself.
 #pragma once
 
 #include <ramie/sched/cycles.hpp>

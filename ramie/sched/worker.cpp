@@ -339,9 +339,12 @@ RAMIE_ALWAYS_INLINE stack* next_ready(worker* w) noexcept {
 stack* choose(worker* w) noexcept {
   if (w->bottom.load_relaxed() != w->base) promote_fork_jobs(w);
   stack* to = nullptr;
-  if (--w->until_tick != 0 && w->spawn_turns == 0) {
-    w->owner->dispatching(w);
-    to = w->ready.pop_stack();
+  if (w->until_tick > 1) {  // else it is time for a tick, by a fresh loop, however often there is no stack for one
+    --w->until_tick;
+    if (w->spawn_turns == 0) {
+      w->owner->dispatching(w);
+      to = w->ready.pop_stack();
+    }
   }
   if (to == nullptr) {
     to = fresh_loop(w);

@@ -90,13 +90,17 @@ struct alignas(128) worker : fork_deque {
   std::array<ready_item, ready_queue::steal_most>
       loot{};  // what was stolen at once; here to keep the loop's stack small
   struct look {
-    std::uint64_t deeds = ~std::uint64_t{0};  // dispatches, and tasks spawned
-    std::uint64_t since = 0;                  // cycle count when that was first seen
+    std::uint64_t dispatches = ~std::uint64_t{0};
+    std::uint64_t since = 0;  // cycle count when that was first seen
+    std::uint64_t spawned = ~std::uint64_t{0};
+    std::uint64_t spawned_since = 0;
   };
   std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
   victim_order victims;           // in whose order it looks, where some are nearer than others
   std::uint32_t searches = 0;
   theft_judge thefts;
+  worker* robbed = nullptr;                  // by the latest theft
+  atomic<std::uint64_t> leave_new_until{0};  // cycle count: its new tasks are not worth a theft; written by thieves
   atomic<std::uint64_t> place{std::bit_cast<std::uint64_t>(cpu_place{})};  // where it was last seen
   std::uint32_t number = 0;
   random_source random;

@@ -43,8 +43,8 @@ char* slot_base(const stack& s) noexcept;              // lowest byte of the slo
 bool in_guard(const stack& s, const void* address) noexcept;
 /// The stack whose slot (guard included) holds `address`, or null. Async-signal-safe, lock-free.
 stack* find_stack(const void* address) noexcept;
-/// True for a stack that was once acquired; then all that is written about it until that moment can be read, though the
-/// pointer came by a race. Any pointer. Async-signal-safe, lock-free.
+/// True for a stack that its slab has handed out; then what was written to make it can be read, though the pointer came
+/// by a race. Any pointer. Async-signal-safe, lock-free.
 bool is_made(const stack* s) noexcept;
 
 /// Calls `visit(argument, stack)` for every stack of every class that was ever handed out. The descriptors stay valid;

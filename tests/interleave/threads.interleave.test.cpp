@@ -46,9 +46,12 @@ void contest_for_ready_items() {
     simulated_thread first{steal};
     simulated_thread second{steal};
     for (std::size_t in = 0; in < n;) {
-      for (std::uint32_t burst = 1 + pick(2); burst > 0 && in < n; --burst) queue->push(&all[in++]);
-      for (std::uint32_t burst = pick(3); burst > 0; --burst)
+      for (std::uint32_t burst = 1 + pick(2); burst > 0 && in < n; --burst, ++in)
+        if (pick(2) == 0 || !queue->try_push(&all[in])) queue->push(&all[in]);
+      for (std::uint32_t burst = pick(3); burst > 0; --burst) {
+        check(queue->try_pop_stack() == nullptr, "a resident came as a stack");
         if (const ready_item item = queue->pop()) take(item);
+      }
     }
   }
   while (const ready_item item = queue->pop()) take(item);
@@ -65,13 +68,13 @@ TEST(ready_queue, without_its_fence_is_found) {
 
 void exclude_each_other() {
   detail::init_fences();
-  detail::adaptive_lock lock;
+  detail::adaptive_lock lock{static_cast<std::uint8_t>(pick(2))};  // owned at the first or second use in a row
   int inside = 0;
   int entered = 0;
   std::array<detail::fork_deque, 2> workers;  // as if the threads were workers
   auto use = [&](detail::fork_deque* as) {
     ramie_current_forks = as;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
       if (pick(4) != 0) lock.lock();
       else if (!lock.try_lock()) continue;
       check(++inside == 1, "two threads hold the lock");
