@@ -51,7 +51,7 @@ struct actor_cell : resident {
   static constexpr std::uint32_t burst = 64;  // messages handled before others may run: a guess
 
   /// Uses of the mailbox, as a power of two, after which it belongs to one worker. Actors of short lives that are
-  /// stolen by the hundred must not pay for that: skynet by actors on two workers 0.4 to 3 us a node with 0, 0.2
+  /// stolen by the hundred must not pay for that: skynet by actors on two workers 0.5 to 3 us a node with 0, 0.3
   /// with 4.
   static constexpr std::uint8_t lock_patience = 4;
 
