@@ -11,10 +11,6 @@ namespace {
 constexpr std::uint8_t patience_least = 7;  // of one who was deprived
 constexpr std::uint8_t patience_most = 15;
 
-/// A value of `owner_` that is no worker's address, but tells which one it was (or null).
-fork_deque* deprived(const fork_deque* who) noexcept {
-  return reinterpret_cast<fork_deque*>(reinterpret_cast<std::uintptr_t>(who) | 1);
-}
 bool is_deprived(const fork_deque* owner) noexcept { return (reinterpret_cast<std::uintptr_t>(owner) & 1) != 0; }
 }  // namespace
 
@@ -49,7 +45,7 @@ bool adaptive_lock::try_lock_slowly(fork_deque* me) noexcept {
 
 void adaptive_lock::end_ownership(fork_deque* me) noexcept {
   const fork_deque* seen = owner_.load(std::memory_order_acquire);
-  if (seen != nullptr && !is_deprived(seen)) {
+  if (!is_deprived(seen)) {
     owner_.store(deprived(seen), std::memory_order_relaxed);
     patience_ = std::clamp<std::uint8_t>(patience_ + 1, patience_least, patience_most);
     if (me != nullptr) me->count_seized();

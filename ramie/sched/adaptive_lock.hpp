@@ -13,6 +13,8 @@
 // release its acquire reads; later owners see at A3 that they own nothing any more. Owners are told apart by address;
 // if a new worker gets the address of one that ended, it simply owns what the old one did.
 //
+// Nobody owns a lock where fences are not asymmetric, so A2 is but for the compiler.
+//
 // A worker becomes the owner of a fresh lock, under `others`, by a streak of uses by it alone: of one use, or of as
 // many as the lock was made for, unless the worker is alone. For every change of hands costs a heavy fence (some
 // microseconds, and an interruption of all workers), and what is often made by one worker and used by another, like the
@@ -46,12 +48,12 @@ class adaptive_lock {
 
   RAMIE_ALWAYS_INLINE void lock() noexcept {
     fork_deque* me = current_forks();
-    if (!enter_as_owner(me)) [[unlikely]]
+    if (!lock_as_owner(me)) [[unlikely]]
       lock_slowly(me);
   }
   RAMIE_ALWAYS_INLINE bool try_lock() noexcept {
     fork_deque* me = current_forks();
-    return enter_as_owner(me) || try_lock_slowly(me);
+    return lock_as_owner(me) || try_lock_slowly(me);
   }
   RAMIE_ALWAYS_INLINE void unlock() noexcept {
     if (as_owner_) [[likely]]
@@ -59,24 +61,38 @@ class adaptive_lock {
     else others_.unlock();
   }
 
- private:
-  RAMIE_ALWAYS_INLINE bool enter_as_owner(fork_deque* me) noexcept {
-    if (me == nullptr || owner_.load(std::memory_order_relaxed) != me) return false;
-    inside_.store(1, std::memory_order_relaxed);
-    light_fence();
-    if (owner_.load(std::memory_order_relaxed) != me) [[unlikely]] {
-      inside_.store(0, std::memory_order_release);
+  /// A1 to A3 alone, for code that keeps all else in a function of its own: true if inside, and then leave_as_owner()
+  /// is A5, not unlock(). False: nothing was done. Such uses are not counted. `me`: the caller's current_forks().
+  [[nodiscard]] RAMIE_ALWAYS_INLINE bool try_enter_as_owner(const fork_deque* me) noexcept {
+    if (owner_.load(std::memory_order_relaxed) != me) [[unlikely]]
       return false;
-    }
+    inside_.store(1, std::memory_order_relaxed);
+    compiler_fence();
+    if (owner_.load(std::memory_order_relaxed) == me) [[likely]]
+      return true;
+    inside_.store(0, std::memory_order_release);
+    return false;
+  }
+  RAMIE_ALWAYS_INLINE void leave_as_owner() noexcept { inside_.store(0, std::memory_order_release); }
+
+ private:
+  RAMIE_ALWAYS_INLINE bool lock_as_owner(fork_deque* me) noexcept {
+    if (!try_enter_as_owner(me)) return false;
     as_owner_ = true;
     me->count_lock();
     return true;
+  }
+  /// A value of `owner_` that is no worker's address, nor that of a plain thread's, but tells which one it was (or
+  /// null).
+  static fork_deque* deprived(const fork_deque* who) noexcept {
+    return reinterpret_cast<fork_deque*>(reinterpret_cast<std::uintptr_t>(who) | 1);
   }
   RAMIE_NOINLINE void lock_slowly(fork_deque* me) noexcept;
   RAMIE_NOINLINE bool try_lock_slowly(fork_deque* me) noexcept;
   void end_ownership(fork_deque* me) noexcept;
 
-  atomic<fork_deque*> owner_{nullptr};  // null: fresh; the lowest bit set: not the owner, but whose streak counts
+  // The lowest bit set: not the owner, but whose streak counts; of null while fresh. Never null, as plain threads are.
+  atomic<fork_deque*> owner_{deprived(nullptr)};
   atomic<std::uint32_t> inside_{0};
   bool as_owner_ = false;      // how the lock is held now; written and read by the holder
   bool was_owned_ = false;     // others_: there has been an owner

@@ -41,6 +41,11 @@ struct guarded {
       lock.unlock();
       return;
     }
+    if (round % 4 == 1 && lock.try_enter_as_owner(current_forks())) {
+      section();
+      lock.leave_as_owner();
+      return;
+    }
     const std::lock_guard guard{lock};
     section();
   }
@@ -166,6 +171,24 @@ TEST(adaptive_locks, are_owned_after_a_streak_of_uses_by_one_worker) {
   adaptive_lock lonely{4};
   use(first, lonely, 1, true);
   EXPECT_EQ(use(second, lonely, 1), 1u);
+
+  // The owner's own way in is the owner's alone.
+  adaptive_lock fresh;
+  const auto enters = [&](scheduler& runtime) {
+    bool inside = false;
+    run_on(runtime, [&] {
+      inside = fresh.try_enter_as_owner(current_forks());
+      if (inside) fresh.leave_as_owner();
+    });
+    return inside;
+  };
+  EXPECT_FALSE(enters(first));
+  EXPECT_FALSE(fresh.try_enter_as_owner(current_forks())) << "a plain thread";
+  use(first, fresh, 1);
+  EXPECT_TRUE(enters(first));
+  EXPECT_FALSE(enters(second));
+  use(second, fresh, 1);
+  EXPECT_FALSE(enters(first));
   first.stop();
   second.stop();
 }

@@ -75,14 +75,17 @@ void exclude_each_other() {
   auto use = [&](detail::fork_deque* as) {
     ramie_current_forks = as;
     for (int i = 0; i < 4; ++i) {
-      if (pick(4) != 0) lock.lock();
-      else if (!lock.try_lock()) continue;
+      const auto way = pick(4);
+      const bool as_owner = way == 1 && lock.try_enter_as_owner(as);
+      if (way == 0 && !lock.try_lock()) continue;
+      if (way != 0 && !as_owner) lock.lock();
       check(++inside == 1, "two threads hold the lock");
       detail::atomic<int> step{0};
       step.store(1);  // a step inside, where others may come
       check(--inside == 0, "two threads hold the lock");
       ++entered;
-      lock.unlock();
+      if (as_owner) lock.leave_as_owner();
+      else lock.unlock();
     }
     ramie_current_forks = nullptr;
   };
