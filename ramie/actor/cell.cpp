@@ -5,12 +5,17 @@
 // read-modify-write.
 //
 //  A1 A sender puts its message into `mail`. If the actor was not scheduled, it is now, and the sender makes it ready.
-//     So it is in at most one queue, and runs on at most one worker.
-//  A2 A worker runs it in place on the loop's stack. It takes all mail at once (one message at a time if the mailbox is
-//     bounded) and handles up to `burst` messages, urgent ones first. A handler that suspends turns the run into a
-//     fiber; the actor stays scheduled all the while, so nobody else runs it.
-//  A3 In `rest` it looks again, under the lock: mail makes it ready again, behind others; none means not scheduled. A
-//     sender comes either before, and its message is seen, or after, and schedules.
+//     So it is in at most one queue, and runs on at most one worker. Who schedules an actor has it for himself until it
+//     is ready: so that first message goes straight into `batch`, which is empty then, and need not be taken out of
+//     `mail`. (Not where the mailbox is bounded, or where a fiber waits for its mail.)
+//  A2 A worker runs it in place on the loop's stack. It handles `batch`, then takes all mail at once (one message at a
+//     time if the mailbox is bounded), up to `burst` messages in all, urgent ones first. A handler that suspends turns
+//     the run into a fiber; the actor stays scheduled all the while, so nobody else runs it.
+//  A3 When it finds no mail, under the lock, and is not wanted otherwise, it is not scheduled any more. A sender comes
+//     either before, and its message is seen, or after, and schedules. Before that the stack is taken away from it (R2
+//     in sched/worker.hpp); afterwards it is not touched, for it may already run elsewhere.
+//     If it comes to its end otherwise, by the budget or by its own end, or if its run is measured or watched, `rest`
+//     looks in the same way as the last thing: mail makes it ready again, behind others; none means not scheduled.
 //  A4 The end: `closed` is set under the lock, so later messages are refused; then the state is destroyed, and what
 //     waits goes to the dead letters; requests answer with actor_down. Who joined, watches or is linked hears of it.
 //  A5 With a supervisor it is `waiting` instead of closed: mail goes on to be taken in, and nobody schedules it but the
@@ -20,6 +25,8 @@
 // Kill, stop: stop is a message among others. Kill is an interrupt, heeded before the next message; it also stops the
 // task, so that a handler that waits throws `cancelled`. The stop flag is set, and at the end taken back, under the
 // lock: else a late kill would stop what comes after.
+//
+// So the usual message takes the lock twice: once to send, once to find that there is no other.
 //
 // Considered: an intrusive lock-free list. It needs an atomic read-modify-write to send, one to take and one to become
 // idle, where the lock in its owner's mode needs none; and bounds would need a lock beside it.
@@ -87,76 +94,155 @@ message* actor_cell::next_urgent() noexcept {
   return m;
 }
 
-void actor_cell::handle_burst() {
-  for (std::uint32_t budget = burst; budget != 0 && !ending; --budget) {
-    message* m = nullptr;
-    if (const std::uint8_t raised = interrupts.load(std::memory_order_relaxed); raised != 0) [[unlikely]] {
-      if ((raised & kill_wanted) != 0) {
-        ending = true;
-        return;
-      }
-      m = next_urgent();
-    }
-    if (m == nullptr) {
-      m = batch.first;
-      if (m == nullptr) {
-        lock.lock();
-        if ((status & bounded) == 0) [[likely]] {
-          m = mail.first;
-          batch = mail;
-          mail.first = nullptr;
-        } else if ((m = mail.pop()) != nullptr) {
-          m->next = nullptr;
-          let_a_sender_in();
-        }
-        lock.unlock();
-        if (m == nullptr) return;
-      }
-      batch.first = m->next;
-    }
-    if ((m->flags & (message::lifecycle | message::kept)) == 0) [[likely]]
-      handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    handle(m);
+// Kill ends all; urgent mail comes before the rest.
+message* actor_cell::next_when_interrupted() noexcept {
+  if ((interrupts.load(std::memory_order_relaxed) & kill_wanted) != 0) {
+    ending = true;
+    return nullptr;
   }
+  message* m = next_urgent();
+  if (m == nullptr) {
+    m = batch.first;
+    if (m == nullptr) m = take_mail(nullptr).first;
+    else batch.first = m->next;
+  }
+  return m;
 }
 
-void actor_cell::handle(message* m) {
+actor_cell::taken actor_cell::take_mail(stack* here) noexcept {
+  lock.lock();
+  message* m = mail.first;
+  bool rests = false;
+  if (m == nullptr || RAMIE_PLANT(mail_unnoticed)) {
+    m = nullptr;
+    rests = here != nullptr && interrupts.load(std::memory_order_relaxed) == 0;
+    if (rests) {
+      here->occupant.store(nullptr, std::memory_order_release);
+      scheduled = false;
+    }
+  } else if ((status & bounded) == 0) {
+    batch.first = m->next;
+    mail.first = nullptr;
+  } else {
+    mail.first = m->next;
+    let_a_sender_in();
+  }
+  lock.unlock();
+  current_worker()->uncount_lock();  // nothing was done by it: what was sent has been counted
+  return {m, rests};
+}
+
+RAMIE_ALWAYS_INLINE void actor_cell::handle(message* m) {
+  if ((m->flags & (message::lifecycle | message::kept)) == 0) [[likely]]
+    handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  else m->flags &= static_cast<std::uint8_t>(~message::kept);  // from now on it says that it was stashed again
   handling = m;
-  m->flags &= static_cast<std::uint8_t>(~message::kept);  // from now on it says that it was stashed again
   m->act(*m, message_verb::handle, this);
   if ((m->flags & message::kept) == 0) [[likely]]
     free_message(m);
 }
 
-void actor_cell::run(task& t) noexcept {
-  auto& c = static_cast<actor_cell&>(t);
-  if (is_draining()) [[unlikely]]
-    c.kill(exit_reason{exit_kind::shutdown});
-  if ((c.interrupts.load(std::memory_order_acquire) & (restart_wanted | finish_wanted)) != 0) [[unlikely]] {
-    if (!c.heed_interrupts()) return;
+bool actor_cell::handle_burst(std::uint32_t budget, stack* here) {
+  while (!ending && budget-- != 0) {
+    message* m = batch.first;
+    if (interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      m = next_when_interrupted();
+      if (m == nullptr) return false;
+    } else if (m != nullptr) {
+      batch.first = m->next;
+    } else {
+      const taken mail_then = take_mail(here);
+      m = mail_then.first;
+      if (m == nullptr) return mail_then.at_rest;
+    }
+    handle(m);
   }
+  return false;
+}
+
+bool actor_cell::begin_turn() {
+  if (is_draining()) kill(exit_reason{exit_kind::shutdown});
+  return (interrupts.load(std::memory_order_acquire) & (restart_wanted | finish_wanted)) == 0 || heed_interrupts();
+}
+
+RAMIE_NOINLINE bool actor_cell::whole_turn(std::uint32_t budget, stack* here) noexcept {
+  if (budget == burst && !begin_turn()) return false;
   std::exception_ptr failure;
   try {
-    if (c.how().serve == nullptr) [[likely]] {
-      c.handle_burst();
-      if (!c.ending) [[likely]]
-        return;
-    } else {
-      c.how().serve(c);
-    }
+    if (handle_burst(budget, here)) return true;
+    if (!ending) return false;
   } catch (...) {
     failure = std::current_exception();
-    if (c.handling != nullptr && (c.handling->flags & message::kept) == 0) free_message(c.handling);
   }
+  end_turn(std::move(failure));
+  return false;
+}
+
+bool actor_cell::turn(task& t, stack* here) noexcept {
+  auto& c = static_cast<actor_cell&>(t);
+  message* m = c.batch.first;
+  if (m == nullptr || c.interrupts.load(std::memory_order_acquire) != 0 ||
+      current_worker()->draining.load(std::memory_order_relaxed)) [[unlikely]]
+    return c.whole_turn(burst, here);
+  c.batch.first = m->next;
+  bool failed = false;
+  union later {  // it is made in the rare case only, and costs nothing in the other
+    std::exception_ptr exception;
+    later() noexcept {}
+    ~later() {}
+  } failure;
+  try {
+    c.handle(m);
+  } catch (...) {
+    std::construct_at(&failure.exception, std::current_exception());
+    failed = true;
+  }
+  if (failed) [[unlikely]] {
+    c.end_turn(std::move(failure.exception));
+    std::destroy_at(&failure.exception);
+    return false;
+  }
+  if (here != nullptr) [[likely]] {
+    if (c.batch.first == nullptr && !c.ending) [[likely]] {
+      if (c.lock.try_enter_as_owner(current_forks())) [[likely]] {
+        if (c.mail.first == nullptr && c.interrupts.load(std::memory_order_relaxed) == 0) [[likely]] {
+          here->occupant.store(nullptr, std::memory_order_release);
+          c.scheduled = false;
+          c.lock.leave_as_owner();
+          return true;
+        }
+        c.lock.leave_as_owner();
+      }
+    }
+  }
+  return c.whole_turn(burst - 1, here);
+}
+
+bool actor_cell::turn_of_fiber(task& t, stack* /*here*/) noexcept {
+  auto& c = static_cast<actor_cell&>(t);
+  if (!c.begin_turn()) return false;
+  std::exception_ptr failure;
+  try {
+    c.how().serve(c);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  c.end_turn(std::move(failure));
+  return false;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the caller has no further use for it
+void actor_cell::end_turn(std::exception_ptr failure) noexcept {
+  if (failure && handling != nullptr && (handling->flags & message::kept) == 0) free_message(handling);
   exit_reason why{failure ? exit_kind::failed : exit_kind::stopped, failure};
-  if ((c.interrupts.load(std::memory_order_acquire) & kill_wanted) != 0) {
-    std::lock_guard guard{c.lock};
-    actor_extras* x = c.more.load(std::memory_order_relaxed);
-    why = exit_reason{c.kill_kind, x == nullptr ? nullptr : x->kill_reason.exception()};
+  if ((interrupts.load(std::memory_order_acquire) & kill_wanted) != 0) {
+    std::lock_guard guard{lock};
+    actor_extras* x = more.load(std::memory_order_relaxed);
+    why = exit_reason{kill_kind, x == nullptr ? nullptr : x->kill_reason.exception()};
   } else if (failure && is_draining()) {
     why = exit_reason{exit_kind::shutdown};
   }
-  c.end(std::move(why));
+  end(std::move(why));
 }
 
 bool actor_cell::heed_interrupts() {
@@ -200,7 +286,7 @@ void actor_cell::wait_for_supervisor() noexcept {
 
 void actor_cell::rest(task& t) noexcept {
   auto& c = static_cast<actor_cell&>(t);
-  if (c.over) [[unlikely]] {
+  if ((c.status & ended) != 0) {
     strike_resident(c);
     c.release();
     return;
@@ -368,7 +454,6 @@ void actor_cell::finish(exit_reason why) noexcept {
   status |= ended;
   while (joiner* n = joiners.pop_front()) wake(n->waiter);
   lock.unlock();
-  over = true;
 }
 
 bool actor_cell::join(const steady::time_point* deadline, bool incarnation, std::source_location from) {

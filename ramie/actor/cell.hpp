@@ -56,9 +56,11 @@ struct actor_cell : resident {
   static constexpr std::uint8_t lock_patience = 4;
 
   adaptive_lock lock{lock_patience};
-  message_queue mail;                       // lock
-  message_queue urgent;                     // lock
-  message_queue batch;                      // taken out of `mail`, not handled yet; the running actor's own
+  message_queue mail;    // lock
+  message_queue urgent;  // lock
+  /// Taken out of `mail`, not handled yet; the running actor's own, or whose who schedules it. `last` is kept by fiber
+  /// actors only, for others add nothing behind.
+  message_queue batch;
   message* handling = nullptr;              // the same
   waiter_ref receiving;                     // lock: fiber actors, while they wait for mail
   atomic<actor_extras*> more{nullptr};      // made under the lock, never replaced
@@ -66,12 +68,11 @@ struct actor_cell : resident {
   atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
   std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own
   bool scheduled = true;                    // lock: not just waiting for mail, so who sends need not make it ready
-  std::uint8_t status = 0;                  // lock: closed, waiting, bounded
+  std::uint8_t status = 0;                  // lock, and changed by the running actor alone: closed, waiting, bounded
   atomic<std::uint8_t> interrupts{0};       // written under the lock: see above
   bool ending = false;                      // the running actor's own: stop was called
   exit_kind kill_kind = exit_kind::killed;  // lock
   exit_kind last_exit = exit_kind::alive;   // lock
-  bool over = false;                        // the running actor's own: `rest` ends its life
 
   [[nodiscard]] const actor_type& how() const noexcept { return *static_cast<const actor_type*>(type); }
   [[nodiscard]] void* state() noexcept { return reinterpret_cast<char*>(this) + how().state_offset; }
@@ -81,13 +82,9 @@ struct actor_cell : resident {
   /// Takes the message, whatever becomes of it. A bounded mailbox may suspend the caller, who then may be cancelled:
   /// throws `cancelled`.
   RAMIE_ALWAYS_INLINE tell_status post(message* m) {
-    lock.lock();
-    if (status != 0) [[unlikely]]
-      return post_slowly(m);
-    mail.push(m);
-    ++posted;
-    wake_and_unlock();
-    return tell_status::ok;
+    if (post_as_owner(m)) [[likely]]
+      return tell_status::ok;
+    return post_slowly(m);
   }
   /// As `post`, but a full mailbox that would block returns `full` and leaves the message to the caller.
   tell_status try_post(message* m, bool before_others);
@@ -95,15 +92,9 @@ struct actor_cell : resident {
   void wait_for_room(std::source_location from);
   /// As `post`, for a message that the caller waits for: `full` leaves it to the caller if the mailbox would block.
   RAMIE_ALWAYS_INLINE tell_status post_request(message* m) {
-    lock.lock();
-    if (status != 0) [[unlikely]] {
-      lock.unlock();
-      return try_post(m, false);
-    }
-    mail.push(m);
-    ++posted;
-    wake_and_unlock();
-    return tell_status::ok;
+    if (post_as_owner(m)) [[likely]]
+      return tell_status::ok;
+    return try_post(m, false);
   }
   /// True if a full mailbox makes senders wait.
   [[nodiscard]] bool blocks_senders() const noexcept;
@@ -133,24 +124,58 @@ struct actor_cell : resident {
   }
 
   // What task_type and resident_type ask for.
-  static void run(task& t) noexcept;
+  static bool turn(task& t, stack* here) noexcept;
+  static bool turn_of_fiber(task& t, stack* here) noexcept;
   static void rest(task& t) noexcept;
   static void shut_down(task& t) noexcept;
   static void describe(const void* copy, const void* type, resident_facts& found) noexcept;
 
   // The running actor's own.
-  void handle_burst();
-  bool heed_interrupts();  // false: the actor is to end
+  bool whole_turn(std::uint32_t budget, stack* here) noexcept;
+  bool handle_burst(std::uint32_t budget, stack* here);  // true: at rest
+  bool begin_turn();                                     // what comes before the usual; false: no turn
+  bool heed_interrupts();                                // false: the actor is to end
   message* next_urgent() noexcept;
   void let_a_sender_in() noexcept;  // under the lock: there is room for one more
   void handle(message* m);
+  void end_turn(std::exception_ptr failure) noexcept;
   void end(exit_reason why) noexcept;
   void wait_for_supervisor() noexcept;  // under the lock
   void finish(exit_reason why) noexcept;
   void discard_all(message* first, letter_fate fate) noexcept;
 
  private:
-  RAMIE_ALWAYS_INLINE void wake_and_unlock() noexcept {
+  struct taken {
+    message* first;  // null: there is none
+    bool at_rest;
+  };
+  /// A1 where the caller owns the mailbox. False: nothing was done.
+  RAMIE_ALWAYS_INLINE bool post_as_owner(message* m) noexcept {
+    fork_deque* me = current_forks();
+    if (!lock.try_enter_as_owner(me)) [[unlikely]]
+      return false;
+    if (status != 0 || receiving) [[unlikely]] {
+      lock.leave_as_owner();
+      return false;
+    }
+    ++posted;
+    me->count_lock();
+    if (scheduled) {
+      mail.push(m);
+      lock.leave_as_owner();
+      return true;
+    }
+    scheduled = true;
+    batch.first = m;
+    lock.leave_as_owner();
+    make_ready_from(me, *this);
+    return true;
+  }
+  RAMIE_NOINLINE message* next_when_interrupted() noexcept;
+  RAMIE_NOINLINE taken take_mail(stack* here) noexcept;
+  /// A1 for all others, and for messages that count for no bound.
+  void put_and_unlock(message* m) noexcept;
+  void wake_and_unlock() noexcept {
     if (scheduled) {
       lock.unlock();
       return;
@@ -168,6 +193,13 @@ struct actor_cell : resident {
   void raise(std::uint8_t interrupt) noexcept;
   RAMIE_COLD void free_cell() noexcept;
 };
+
+template <class State>
+inline constexpr std::size_t state_alignment = alignof(State) > task_alignment ? alignof(State) : task_alignment;
+/// Where the state begins in an actor's block.
+template <class State>
+inline constexpr std::size_t offset_of_state =
+    (sizeof(actor_cell) + state_alignment<State> - 1) / state_alignment<State> * state_alignment<State>;
 
 /// Now + timeout, or the end of time.
 [[nodiscard]] steady::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept;

@@ -63,8 +63,26 @@ void actor_cell::raise(std::uint8_t interrupt) noexcept {
   interrupts.store(interrupts.load(std::memory_order_relaxed) | interrupt, std::memory_order_release);
 }
 
+void actor_cell::put_and_unlock(message* m) noexcept {
+  if (scheduled || receiving) {
+    mail.push(m);
+    wake_and_unlock();
+    return;
+  }
+  scheduled = true;
+  m->next = nullptr;
+  batch.first = m;
+  lock.unlock();
+  make_ready(*this);
+}
+
 tell_status actor_cell::try_post(message* m, bool before_others) {
   lock.lock();
+  if (status == 0 && !before_others) {
+    ++posted;
+    put_and_unlock(m);
+    return tell_status::ok;
+  }
   if ((status & closed) != 0) {
     lock.unlock();
     discard_all(m, letter_fate::down);
@@ -119,7 +137,6 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
 }
 
 tell_status actor_cell::post_slowly(message* m) {
-  lock.unlock();
   tell_status outcome;
   while ((outcome = try_post(m, false)) == tell_status::full && blocks_senders()) {
     try {
@@ -185,9 +202,12 @@ bool actor_cell::post_lifecycle(message* m) noexcept {
     discard_all(m, letter_fate::down);
     return false;
   }
-  mail.push(m);
-  if ((status & waiting) != 0) lock.unlock();
-  else wake_and_unlock();
+  if ((status & waiting) != 0) {
+    mail.push(m);
+    lock.unlock();
+  } else {
+    put_and_unlock(m);
+  }
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <exception>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -60,7 +61,8 @@ RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
     if (void* other = substitute_for(c, type_of<M>()); other != nullptr)
       return static_cast<R>(static_cast<substitute<M, R>*>(other)->call(m));
   }
-  return static_cast<R>(call_on(*static_cast<A*>(c.state()), m));
+  return static_cast<R>(
+      call_on(*std::launder(reinterpret_cast<A*>(reinterpret_cast<char*>(&c) + offset_of_state<A>)), m));
 }
 
 template <class M>

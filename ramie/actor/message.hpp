@@ -6,6 +6,8 @@
 
 #include <ramie/actor/exit.hpp>
 #include <ramie/base/type_info.hpp>
+#include <ramie/sched/current.hpp>
+#include <ramie/sched/fork_deque.hpp>
 #include <ramie/sched/task.hpp>
 #include <ramie/sched/task_memory.hpp>
 
@@ -53,6 +55,15 @@ struct message {
 /// Without a payload.
 struct message_base : message {};
 
+/// As allocate_task.
+RAMIE_ALWAYS_INLINE void* allocate_message(std::uint8_t list) {
+  if (fork_deque* me = current_forks(); me != nullptr) [[likely]] {
+    if (void* memory = me->blocks_here->try_take(list); memory != nullptr) [[likely]]
+      return memory;
+  }
+  return allocate_task(list);
+}
+
 /// A message with everything set but the link. Throws std::bad_alloc and what the payload's constructor throws.
 template <class Node, class... Args>
 RAMIE_ALWAYS_INLINE Node* make_message(message_function act, std::uint8_t flags, Args&&... args) {
@@ -62,7 +73,7 @@ RAMIE_ALWAYS_INLINE Node* make_message(message_function act, std::uint8_t flags,
   void* memory;
   if constexpr (list == task_cache::no_list)
     memory = ::operator new(sizeof(Node), std::align_val_t{task_alignment_most});
-  else memory = allocate_task(list);
+  else memory = allocate_message(list);
   Node* made;
   if constexpr (std::is_nothrow_constructible_v<Node, Args...>) {
     made = ::new (memory) Node(std::forward<Args>(args)...);
@@ -93,8 +104,10 @@ struct body_node : message {
 /// The payload is destroyed already.
 RAMIE_ALWAYS_INLINE void free_message(message* m) noexcept {
   const std::uint8_t list = m->list;
-  if (list != task_cache::no_list) [[likely]]
-    free_task_memory(m, list);
+  fork_deque* me = current_forks();
+  if (list != task_cache::no_list && me != nullptr) [[likely]]
+    me->blocks_here->give(list, m);
+  else if (list != task_cache::no_list) free_task_memory(m, list);
   else ::operator delete(static_cast<void*>(m), std::align_val_t{task_alignment_most});
 }
 

@@ -16,12 +16,6 @@ namespace ramie {
 
 namespace detail {
 
-template <class State>
-inline constexpr std::size_t state_alignment = alignof(State) > task_alignment ? alignof(State) : task_alignment;
-template <class State>
-inline constexpr std::size_t offset_of_state =
-    (sizeof(actor_cell) + state_alignment<State> - 1) / state_alignment<State> * state_alignment<State>;
-
 template <class A, class State>
 struct actor_class {
   static_assert(alignof(State) <= task_alignment_most, "ramie: actors may be aligned to 64 bytes at most");
@@ -39,10 +33,11 @@ struct actor_class {
     if constexpr (is_mailbox<A>) return [](actor_cell& c) { static_cast<State*>(c.state())->run(); };
     else return nullptr;
   }
-  static constexpr actor_type type{{{.run = &actor_cell::run,
+  static constexpr actor_type type{{{.run = nullptr,
                                      .skip = nullptr,
                                      .drop = nullptr,
                                      .kind = task_kind::resident,
+                                     .turn = is_mailbox<A> ? &actor_cell::turn_of_fiber : &actor_cell::turn,
                                      .rest = &actor_cell::rest},
                                     &actor_cell::shut_down,
                                     &actor_cell::describe,

@@ -42,6 +42,7 @@ struct favour_cell;
 struct fork_deque;
 struct promoted_job;
 struct stack;
+class task_cache;
 
 /// A fork job, on the stack of the fiber that forked it. `state` holds the function to run until somebody other than
 /// the owner has run it (`done`) or the owner waits for that (a waiter reference). A thief reads the function before
@@ -68,12 +69,13 @@ struct owned_frame : fork_frame {
 using fork_slot = word<fork_frame*>;
 
 struct fork_deque {
-  word<fork_slot*> bottom{nullptr};  // next free slot
-  word<fork_slot*> top{nullptr};     // oldest job not stolen
-  word<fork_slot*> limit{nullptr};   // bottom may not pass it; null: attention
-  stack* running = nullptr;          // the stack the worker runs on; null: its thread's own
-  std::uint64_t session = 0;         // changes at every switch; unique in the process (scope.hpp)
-  favour_cell* favours = nullptr;    // the worker's
+  word<fork_slot*> bottom{nullptr};   // next free slot
+  word<fork_slot*> top{nullptr};      // oldest job not stolen
+  word<fork_slot*> limit{nullptr};    // bottom may not pass it; null: attention
+  stack* running = nullptr;           // the stack the worker runs on; null: its thread's own
+  std::uint64_t session = 0;          // changes at every switch; unique in the process (scope.hpp)
+  favour_cell* favours = nullptr;     // the worker's
+  task_cache* blocks_here = nullptr;  // the same
   fork_slot* base = nullptr;
   fork_slot* end = nullptr;
   spin_lock thieves;

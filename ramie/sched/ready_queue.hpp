@@ -64,6 +64,24 @@ class ready_queue {
     return s;
   }
 
+  /// As try_pop_stack, for residents.
+  RAMIE_ALWAYS_INLINE task* try_pop_resident() noexcept {
+    task* t = nullptr;
+    if (!lock_.try_enter()) [[unlikely]]
+      return t;
+    const std::uint32_t head = head_.load(std::memory_order_relaxed);
+    const std::uint32_t n = tail_.load(std::memory_order_relaxed) - head;
+    if (n - 1 < ring_size - 1) [[likely]] {  // neither empty nor full, so there is no list
+      const ready_item item = ring_[head % ring_size];
+      if (item.is_resident()) [[likely]] {
+        head_.store(head + 1, std::memory_order_release);
+        t = item.as_resident();
+      }
+    }
+    lock_.leave();
+    return t;
+  }
+
   /// The same if a fiber is next; null if a resident is, or nobody.
   stack* pop_stack() noexcept {
     if (tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_relaxed)) return nullptr;

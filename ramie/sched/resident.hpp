@@ -13,6 +13,8 @@
 
 namespace ramie::detail {
 
+struct fork_deque;
+
 /// What reports say of a resident.
 struct resident_facts {
   const char* kind = "resident";  // "actor"
@@ -41,7 +43,7 @@ struct resident : task {
   resident* newer = nullptr;
   resident* older = nullptr;
   resident_list* listed_in = nullptr;
-  home_learner learner;  // for who makes it ready or runs it
+  home_learner learner;              // for who makes it ready or runs it
   atomic<std::uint32_t> handled{
       0};  // messages, or whatever its work comes in; written by who runs it, or as that allows
 };
@@ -93,6 +95,8 @@ void enlist_resident(resident& r);
 void strike_resident(resident& r) noexcept;
 /// make_resident_ready on the scheduler where it was enlisted.
 void make_ready(resident& r) noexcept;
+/// The same for `me`, the calling worker.
+void make_ready_from(fork_deque* me, resident& r) noexcept;
 /// The runtime that the calling worker belongs to is shutting down.
 [[nodiscard]] bool is_draining() noexcept;
 

@@ -40,7 +40,9 @@ struct task_type {
   void (*skip)(task& self, std::exception_ptr why) noexcept;  // instead of run: drops the closure, leaves `why`
   void (*drop)(task& self) noexcept;                          // destroys result or exception
   task_kind kind = task_kind::fiber;
-  void (*rest)(task& self) noexcept = nullptr;  // resident: after each run
+  // Residents only, instead of run; see worker.hpp.
+  bool (*turn)(task& self, stack* here) noexcept = nullptr;
+  void (*rest)(task& self) noexcept = nullptr;
 };
 
 /// What few fibers have: allocated when first asked for.

@@ -194,30 +194,39 @@ RAMIE_NOINLINE void run_timed(worker* w, resident& r) noexcept {
   const std::uint64_t session = w->session;
   const std::uint32_t handled = r.handled.load(std::memory_order_relaxed);
   const std::uint64_t begun = cycles();
-  r.type->run(r);
+  r.type->turn(r, nullptr);
   // A run that suspended says nothing about the state.
   if (current_worker() != w || w->session != session) return;
   r.learner.ran(cycles() - begun, r.handled.load(std::memory_order_relaxed) - handled, cycles_in_ns(hop_ns));
   if (!r.learner.is_watching()) r.flags.fetch_and(~task::timed_flag, std::memory_order_relaxed);
 }
 
-void run_resident(worker* w, task* t, stack* here) noexcept {
-  const task_type* type = t->type;
-  t->where.store(here, std::memory_order_release);
-  t->home.store(w, std::memory_order_relaxed);
-  here->occupant.store(t, std::memory_order_release);
-  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    observe_begin(w, t);
-  if ((t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) [[unlikely]]
-    run_timed(w, static_cast<resident&>(*t));
-  else type->run(*t);
+/// One whose runs are timed, or watched.
+RAMIE_NOINLINE void run_observed(worker* w, task* t, stack* here) noexcept {
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) observe_begin(w, t);
+  if ((t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) run_timed(w, static_cast<resident&>(*t));
+  else t->type->turn(*t, nullptr);
   here->occupant.store(nullptr, std::memory_order_release);
   w = current_worker();
-  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) {
     observe_end(w);
     end_stack_use(*t, *here);
   }
-  type->rest(*t);
+  t->type->rest(*t);
+}
+
+/// R1 to R3.
+RAMIE_ALWAYS_INLINE void run_resident(worker* w, task* t, stack* here) noexcept {
+  t->where.store(here, std::memory_order_release);
+  t->home.store(w, std::memory_order_relaxed);
+  here->occupant.store(t, std::memory_order_release);
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr ||
+      (t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) [[unlikely]]
+    return run_observed(w, t, here);
+  if (t->type->turn(*t, here)) [[likely]]
+    return;
+  here->occupant.store(nullptr, std::memory_order_release);
+  t->type->rest(*t);
 }
 
 RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
@@ -226,6 +235,22 @@ RAMIE_ALWAYS_INLINE void start(worker* w, task* t) noexcept {
   else if ((t->flags.load(std::memory_order_relaxed) & task::own_stack_flag) != 0) [[unlikely]]
     start_on_own_stack(w, t);
   else run_task(w, t, w->running);
+}
+
+/// The residents that are next, one after the other, while there is nothing else to see to: what the loop would do, in
+/// fewer steps.
+RAMIE_NOINLINE void run_ready_residents() noexcept {
+  for (;;) {
+    worker* w = current_worker();
+    if (w->until_tick <= 1 || w->spawn_turns != 0 || w->deferred_at != 0 || w->spawned.size() != 0) return;
+    task* t = w->ready.try_pop_resident();
+    if (t == nullptr) return;
+    --w->until_tick;
+    w->dispatches.add();
+    if (t->type->kind == task_kind::resident) [[likely]]
+      run_resident(w, t, w->running);
+    else start(w, t);
+  }
 }
 
 // New tasks that a loop runs before it turns to a fiber that became ready meanwhile. With 0, each task that sends its
@@ -247,6 +272,7 @@ constexpr std::uint32_t tasks_in_a_row = 32;
         w->dispatches.add();
         if (!item.is_resident()) go(w, item.as_stack());
         start(w, item.as_resident());
+        run_ready_residents();
         tasks_first = tasks_in_a_row;
         continue;
       }
@@ -467,6 +493,17 @@ void make_ready(stack* s) noexcept {
 
 void make_resident_ready(task& t) noexcept { make_item_ready(&t, t.home.load(std::memory_order_relaxed)); }
 
+void make_ready_from(fork_deque* me, resident& r) noexcept {
+  auto* w = static_cast<worker*>(me);
+  if (r.home.load(std::memory_order_relaxed) != w || !w->wakes_here ||
+      w->watched.load(std::memory_order_relaxed) != nullptr || !w->ready.try_push(&r)) [[unlikely]]
+    return make_resident_ready(r);
+  w->wakes.add();
+  compiler_fence();  // I2: try_push does nothing where fences are not asymmetric
+  if (w->owner->idle.hint()) [[unlikely]]
+    w->owner->published_ready(w);
+}
+
 worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
     : owner{&s}, stacks{c}, number{n}, random{(std::uint64_t{n} + 1) * 0x9e3779b97f4a7c15u} {
   fork_slots = std::make_unique_for_overwrite<fork_slot[]>(1 + fork_capacity);
@@ -474,6 +511,7 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
   if (s.near_first()) victims.reserve(s.workers_possible());
   fork_slots[0].store_relaxed(nullptr);  // older than the oldest
   favours = favour.get();
+  blocks_here = &blocks;
   alone = s.regular_workers() == 1;
   base = fork_slots.get() + 1;
   end = base + fork_capacity;

@@ -126,10 +126,13 @@ struct alignas(128) worker : fork_deque {
 void make_ready(stack* s) noexcept;
 
 /// Residents: tasks that run again and again, such as actors. A resident is idle, ready (in a queue) or running;
-/// whoever makes it ready must know that it is idle, so it is never in two queues or run twice at once. It runs like a
-/// new task, in place on the loop's stack (`type->run`), and may suspend like any fiber. When that returns, and the
-/// stack is no longer its own, `type->rest` is called as the last thing: it makes the resident ready again, lets it be
-/// idle, or ends its life. Any thread; does not suspend.
+/// whoever makes it ready must know that it is idle, so it is never in two queues or run twice at once.
+///  R1 It runs like a new task, in place on the loop's stack (`type->turn`), and may suspend like any fiber.
+///  R2 When that returns, the worker takes the stack away from it: its occupant is nobody.
+///  R3 `type->rest` is called as the last thing: it makes the resident ready again, lets it be idle, or ends its life.
+/// Where `turn` is given the stack, it may see to R2 and R3 itself, in this order, and returns true; then the resident
+/// may already run elsewhere.
+/// Any thread; does not suspend.
 void make_resident_ready(task& t) noexcept;
 
 /// Moves the pending fork jobs of the running fiber to where any fiber may run them.

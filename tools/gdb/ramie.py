@@ -26,7 +26,7 @@ WAITS = {0: "running", 1: "begins to wait", 2: "waits", 3: "is being woken"}
 RESIDENT = 2  # task_kind
 # What `ramie bt` leaves out: the library's part of a wait, and the scheduler below the fiber's function.
 INNERMOST = re.compile(r"ramie::detail::|ramie::channel<.*>::recv_with|ramie::channel<.*>::\w+\(.*::\{lambda")
-OUTERMOST = re.compile(r"ramie::detail::.*(run_task|run_fork_job|loop|own_stack_entry)\(|ramie_context_start|actor_cell::run\(")
+OUTERMOST = re.compile(r"ramie::detail::.*(run_task|run_fork_job|loop|own_stack_entry)\(|ramie_context_start|actor_cell::turn(_of_fiber)?\(")
 STACKS_MOST = 10_000_000
 
 

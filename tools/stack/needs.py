@@ -33,7 +33,7 @@ def loop_bytes(graph):
     if "loop" not in frames and "loop_entry" not in frames:
         return LOOP
     task = frames.get("run_task", 0)
-    resident = frames.get("run_resident", 0) + frames.get("run_timed", 0)
+    resident = sum(frames.get(name, 0) for name in ("run_ready_residents", "run_resident", "run_observed", "run_timed"))
     by_loop = frames.get("loop_entry", 0) + frames.get("loop", 0) + max(task, resident)
     return max(by_loop, frames.get("own_stack_entry", 0) + task)
 
