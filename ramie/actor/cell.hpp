@@ -66,7 +66,7 @@ struct actor_cell : resident {
   atomic<actor_extras*> more{nullptr};      // made under the lock, never replaced
   wait_list<joiner> joiners;                // lock
   atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
-  std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own
+  std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own and those dropped again
   bool scheduled = true;                    // lock: not just waiting for mail, so who sends need not make it ready
   std::uint8_t status = 0;                  // lock, and changed by the running actor alone: closed, waiting, bounded
   atomic<std::uint8_t> interrupts{0};       // written under the lock: see above

@@ -112,7 +112,7 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
           for (message* rest = mail.first; rest != nullptr; rest = rest->next) mail.last = rest;
         }
         dropped->next = nullptr;
-        handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        --posted;  // `handled` is the actor's to count
         break;
       }
     }

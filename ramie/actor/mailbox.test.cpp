@@ -239,6 +239,31 @@ TEST_P(mailboxes, refuse_or_drop_what_does_not_fit) {
   });
 }
 
+// Who drops a message must not count along with the actor, which handles others meanwhile.
+TEST_P(mailboxes, keep_their_count_while_they_drop_the_oldest) {
+  runtime rt{options()};
+  fiber_tests::event go;
+  auto a = rt.run([&] {
+    return spawn_actor<slow_adder>(actor_options{.mailbox_capacity = 3, .overflow = overflow::drop_oldest}, go);
+  });
+  const int each = scaled(20'000);
+  std::thread other{[&] {
+    for (int i = 0; i < each; ++i) a.tell(i);
+  }};
+  rt.run([&] {
+    for (int i = 0; i < each; ++i) {
+      a.tell(i);
+      if (i % 16 == 0) this_fiber::yield();
+    }
+  });
+  other.join();
+  rt.run([&] {
+    a.ask(get{});  // what was sent before is handled
+    EXPECT_EQ(a.mail_count(), 0u);
+    stop_and_join(a);
+  });
+}
+
 TEST_P(mailboxes, make_senders_wait) {
   in_runtime([] {
     fiber_tests::event go;

@@ -44,8 +44,7 @@ struct resident : task {
   resident* older = nullptr;
   resident_list* listed_in = nullptr;
   home_learner learner;              // for who makes it ready or runs it
-  atomic<std::uint32_t> handled{
-      0};  // messages, or whatever its work comes in; written by who runs it, or as that allows
+  atomic<std::uint32_t> handled{0};  // messages, or whatever its work comes in; written by who runs it
 };
 
 class resident_list {
