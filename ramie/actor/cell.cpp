@@ -90,6 +90,7 @@ message* actor_cell::next_urgent() noexcept {
   message* m = urgent.pop();
   if (m == nullptr)
     interrupts.store(interrupts.load(std::memory_order_relaxed) & ~urgent_mail, std::memory_order_relaxed);
+  else if ((status & bounded) != 0) make_room_by(*m);
   lock.unlock();
   return m;
 }
@@ -125,7 +126,7 @@ actor_cell::taken actor_cell::take_mail(stack* here) noexcept {
     mail.first = nullptr;
   } else {
     mail.first = m->next;
-    let_a_sender_in();
+    make_room_by(*m);
   }
   lock.unlock();
   current_worker()->uncount_lock();  // nothing was done by it: what was sent has been counted
@@ -133,9 +134,9 @@ actor_cell::taken actor_cell::take_mail(stack* here) noexcept {
 }
 
 RAMIE_ALWAYS_INLINE void actor_cell::handle(message* m) {
-  if ((m->flags & (message::lifecycle | message::kept)) == 0) [[likely]]
+  if ((m->flags & (message::lifecycle | message::kept | message::counted)) == 0) [[likely]]
     handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  else m->flags &= static_cast<std::uint8_t>(~message::kept);  // from now on it says that it was stashed again
+  else m->flags &= static_cast<std::uint8_t>(~(message::kept | message::counted));  // `kept` now says: stashed again
   handling = m;
   m->act(*m, message_verb::handle, this);
   if ((m->flags & message::kept) == 0) [[likely]]

@@ -136,7 +136,9 @@ struct actor_cell : resident {
   bool begin_turn();                                     // what comes before the usual; false: no turn
   bool heed_interrupts();                                // false: the actor is to end
   message* next_urgent() noexcept;
-  void let_a_sender_in() noexcept;  // under the lock: there is room for one more
+  // Under the lock.
+  void let_a_sender_in() noexcept;           // there is room for one more
+  void make_room_by(message& out) noexcept;  // which was taken out
   void handle(message* m);
   void end_turn(std::exception_ptr failure) noexcept;
   void end(exit_reason why) noexcept;

@@ -195,6 +195,16 @@ void actor_cell::let_a_sender_in() noexcept {
     if (wake(n->waiter)) return;
 }
 
+// The count and the look for senders belong together: who comes in between would find no room, and wait for ever.
+void actor_cell::make_room_by(message& out) noexcept {
+  if ((out.flags & (message::lifecycle | message::kept)) != 0) return;
+  if (!RAMIE_PLANT(room_counted_late)) {
+    out.flags |= message::counted;
+    handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  let_a_sender_in();
+}
+
 bool actor_cell::post_lifecycle(message* m) noexcept {
   lock.lock();
   if ((status & closed) != 0) {

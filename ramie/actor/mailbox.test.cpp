@@ -294,6 +294,20 @@ TEST_P(mailboxes, make_senders_wait) {
   });
 }
 
+TEST_P(mailboxes, let_a_sender_in_for_urgent_mail_too) {
+  in_runtime([] {
+    fiber_tests::event go;
+    auto a = shut_in(go, overflow::block_sender);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(a.tell_urgent(i), tell_status::ok);
+    auto sender = spawn([a] { return a.tell(4); });
+    this_fiber::yield();
+    go.set();
+    EXPECT_EQ(sender.join(), tell_status::ok);
+    EXPECT_EQ(a.ask(get{}).size(), 4u);
+    stop_and_join(a);
+  });
+}
+
 TEST_P(mailboxes, let_waiting_senders_go_when_the_actor_ends) {
   in_runtime([] {
     fiber_tests::event go;

@@ -45,6 +45,7 @@ struct message {
   static constexpr std::uint8_t lifecycle = 1;  // from ramie itself: never dropped, never counted
   static constexpr std::uint8_t request = 2;    // somebody waits for a reply
   static constexpr std::uint8_t kept = 4;       // its handler stashed it: the payload stays
+  static constexpr std::uint8_t counted = 8;    // among the handled, though it is only just taken out
 
   message* next = nullptr;
   message_function act = nullptr;

@@ -28,6 +28,7 @@ enum class plant : std::uint8_t {
   channel_unlocked_early,      // core.hpp: the lock goes back before the operation is in line
   select_without_second_look,  // select_case.hpp: S2 does not look again under the lock
   mail_unnoticed,              // cell.cpp: an actor goes to rest without a last look for mail
+  room_counted_late,           // cell.cpp: a bounded mailbox lets a sender in before it counts the room
   mutex_unlock_unnoticed,      // mutex.cpp: M3 links the node though `locked` is off by now
   mutex_favour_unattended,     // mutex.cpp: a favour begins while somebody waits and nobody is on his way
   mutex_favour_no_fence,       // mutex.cpp: E2 without its fence

@@ -428,7 +428,22 @@ void press_into_a_mailbox() {
   ref.stop();
   ref.join();
 }
-TEST(actors, make_senders_wait) { expect_sound("bounded mailbox", {.seeds = 1500}, in_runtime(press_into_a_mailbox)); }
+/// Nearly each of these has to wait, while the actor takes out the one before.
+void press_from_a_thread() {
+  runtime rt{workers(1)};
+  auto ref = rt.run([] { return spawn_actor<sum_actor>(actor_options{.mailbox_capacity = 1}); });
+  for (int i = 0; i < 8; ++i) check(ref.tell(add{1}) == tell_status::ok, "a waiting sender was refused");
+  check(ref.ask(total{}) == 8, "mail was lost");
+  ref.stop();
+  ref.join();
+}
+TEST(actors, make_senders_wait) {
+  expect_sound("bounded mailbox", {.seeds = 1500}, in_runtime(press_into_a_mailbox));
+  expect_sound("bounded mailbox, from a thread", {.seeds = 1500}, press_from_a_thread);
+}
+TEST(actors, whose_room_is_counted_late_are_found) {
+  expect_found(plant::room_counted_late, "room counted late", {.seeds = 20'000}, press_from_a_thread);
+}
 
 void restart_a_child() {
   supervisor sup;
