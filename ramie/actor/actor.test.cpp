@@ -119,6 +119,78 @@ TEST_P(actors, take_messages_that_only_move) {
   });
 }
 
+TEST_P(actors, take_messages_of_any_alignment) {
+  struct alignas(64) line {
+    int number;
+    std::string text;
+  };
+  class reader : public actor<reader> {
+   public:
+    void on(const line& l) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&l) % 64, 0u);
+      if (l.number % 8 == 5 && l.number > stashed_) {
+        stashed_ = l.number;
+        stash();
+        return;
+      }
+      unstash_all();
+      sum_ += l.number;
+    }
+    int on(balance) { return sum_; }
+
+   private:
+    int sum_ = 0;
+    int stashed_ = 0;
+  };
+  in_runtime([] {
+    auto r = spawn_actor<reader>();
+    for (int i = 0; i < 100; ++i) r.tell(line{i, "long enough to need memory of its own"});
+    EXPECT_EQ(r.ask(balance{}), 99 * 50);
+    r.tell(line{1000, "nobody may read this"});
+    r.kill();
+    EXPECT_EQ(r.join().kind(), exit_kind::killed);
+  });
+}
+
+// Its destructor runs while the exception is still being handled.
+TEST_P(actors, may_wait_while_an_exception_ends_them) {
+  struct gone {
+    std::atomic<int>& count;
+    explicit gone(std::atomic<int>& c) : count{c} {}
+    ~gone() {
+      for (int i = 0; i < 10; ++i) {
+        this_fiber::yield();
+        try {
+          if (i % 2 == 0) throw i;
+        } catch (int) {
+          this_fiber::yield();
+        }
+      }
+      ++count;
+    }
+  };
+  class failing : public actor<failing> {
+   public:
+    explicit failing(std::atomic<int>& count) : gone_{count} {}
+    void on(explode) { throw std::runtime_error{"bang"}; }
+
+   private:
+    gone gone_;
+  };
+  in_runtime([] {
+    std::atomic<int> count{0};
+    std::vector<actor_ref<failing>> all;
+    for (int i = 0; i < 20; ++i) all.push_back(spawn_actor<failing>(count));
+    for (auto& a : all) a.tell(explode{});
+    for (auto& a : all) {
+      const exit_reason why = a.join();
+      EXPECT_EQ(why.kind(), exit_kind::failed);
+      EXPECT_NE(why.what().find("bang"), std::string::npos);
+    }
+    EXPECT_EQ(count.load(), 20);
+  });
+}
+
 TEST_P(actors, talk_to_plain_threads) {
   runtime rt{options()};
   auto acc = rt.run([] { return spawn_actor<account>(0); });

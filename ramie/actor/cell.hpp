@@ -42,6 +42,7 @@ struct actor_cell : resident {
   static constexpr std::uint8_t resting = 16;   // waiting, and its state is destroyed
   static constexpr std::uint8_t starting = 32;  // its state is made anew just now
   static constexpr std::uint8_t ended = 8;      // and everybody who wants to know knows it
+  static constexpr std::uint8_t receives = 64;  // a fiber actor waits for mail: `receiving`
 
   static constexpr std::uint8_t urgent_mail = 1;
   static constexpr std::uint8_t kill_wanted = 2;
@@ -68,7 +69,7 @@ struct actor_cell : resident {
   atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
   std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own and those dropped again
   bool scheduled = true;                    // lock: not just waiting for mail, so who sends need not make it ready
-  std::uint8_t status = 0;                  // lock, and changed by the running actor alone: closed, waiting, bounded
+  std::uint8_t status = 0;                  // lock, and changed by the running actor alone: closed, waiting, ...
   atomic<std::uint8_t> interrupts{0};       // written under the lock: see above
   bool ending = false;                      // the running actor's own: stop was called
   exit_kind kill_kind = exit_kind::killed;  // lock
@@ -141,6 +142,7 @@ struct actor_cell : resident {
   void make_room_by(message& out) noexcept;  // which was taken out
   void handle(message* m);
   void end_turn(std::exception_ptr failure) noexcept;
+  RAMIE_COLD void fail_turn() noexcept;
   void end(exit_reason why) noexcept;
   void wait_for_supervisor() noexcept;  // under the lock
   void finish(exit_reason why) noexcept;
@@ -156,7 +158,7 @@ struct actor_cell : resident {
     fork_deque* me = current_forks();
     if (!lock.try_enter_as_owner(me)) [[unlikely]]
       return false;
-    if (status != 0 || receiving) [[unlikely]] {
+    if (status != 0) [[unlikely]] {
       lock.leave_as_owner();
       return false;
     }
@@ -170,7 +172,7 @@ struct actor_cell : resident {
     scheduled = true;
     batch.first = m;
     lock.leave_as_owner();
-    make_ready_from(me, *this);
+    make_ready_from(*this, me);
     return true;
   }
   RAMIE_NOINLINE message* next_when_interrupted() noexcept;

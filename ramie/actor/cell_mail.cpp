@@ -78,7 +78,7 @@ void actor_cell::put_and_unlock(message* m) noexcept {
 
 tell_status actor_cell::try_post(message* m, bool before_others) {
   lock.lock();
-  if (status == 0 && !before_others) {
+  if ((status & ~receives) == 0 && !before_others) {
     ++posted;
     put_and_unlock(m);
     return tell_status::ok;

@@ -70,11 +70,13 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
     wait pause{wait::kind::cancellable, site};
     c.receiving = pause.ref();
     c.scheduled = false;
+    c.status |= actor_cell::receives;
     guard.unlock();
     const auto awake = [&] {
       std::lock_guard again{c.lock};
       c.scheduled = true;
       c.receiving = {};
+      c.status = static_cast<std::uint8_t>(c.status & ~actor_cell::receives);
     };
     wake_reason why;
     try {

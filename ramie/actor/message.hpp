@@ -46,6 +46,7 @@ struct message {
   static constexpr std::uint8_t request = 2;    // somebody waits for a reply
   static constexpr std::uint8_t kept = 4;       // its handler stashed it: the payload stays
   static constexpr std::uint8_t counted = 8;    // among the handled, though it is only just taken out
+  static constexpr std::uint8_t apart = 16;     // its memory is from no cache
 
   message* next = nullptr;
   message_function act = nullptr;
@@ -89,7 +90,7 @@ RAMIE_ALWAYS_INLINE Node* make_message(message_function act, std::uint8_t flags,
   }
   made->act = act;
   made->list = list;
-  made->flags = flags;
+  made->flags = list == task_cache::no_list ? flags | message::apart : flags;
   return made;
 }
 
@@ -105,10 +106,8 @@ struct body_node : message {
 /// The payload is destroyed already.
 RAMIE_ALWAYS_INLINE void free_message(message* m) noexcept {
   const std::uint8_t list = m->list;
-  fork_deque* me = current_forks();
-  if (list != task_cache::no_list && me != nullptr) [[likely]]
-    me->blocks_here->give(list, m);
-  else if (list != task_cache::no_list) free_task_memory(m, list);
+  if (list != task_cache::no_list) [[likely]]
+    free_task_memory(m, list);
   else ::operator delete(static_cast<void*>(m), std::align_val_t{task_alignment_most});
 }
 

@@ -125,6 +125,29 @@ TEST_F(ready_queues, hold_residents_beside_fibers) {
   EXPECT_EQ(queue.pop_stack(), nullptr);
 }
 
+TEST_F(ready_queues, give_the_kind_that_is_asked_for_in_few_steps) {
+  if (!asymmetric_fences) GTEST_SKIP() << "then it always takes more";
+  constexpr std::size_t n = ready_queue::ring_size + 1;  // one in the list behind the ring
+  const items all{n};
+  const auto residents = std::make_unique<task[]>(n);
+  EXPECT_EQ(queue.try_pop_resident(), nullptr);
+  EXPECT_EQ(queue.try_pop_stack(), nullptr);
+  for (std::size_t i = 0; i < n; ++i) i % 3 == 0 ? queue.push(&residents[i]) : queue.push(all[i]);
+  EXPECT_EQ(queue.try_pop_resident(), nullptr) << "there is a list";
+  for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(queue.pop());
+  for (std::size_t i = 2; i < n; ++i) {
+    if (i % 3 == 0) {
+      ASSERT_EQ(queue.try_pop_stack(), nullptr) << i;
+      ASSERT_EQ(queue.try_pop_resident(), &residents[i]);
+    } else {
+      ASSERT_EQ(queue.try_pop_resident(), nullptr) << i;
+      ASSERT_EQ(queue.try_pop_stack(), all[i]);
+    }
+  }
+  EXPECT_EQ(queue.try_pop_resident(), nullptr);
+  EXPECT_EQ(queue.size(), 0u);
+}
+
 TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
   // Items go in by number and come out oldest first, so whoever takes them sees growing numbers.
   constexpr int thieves = 3;

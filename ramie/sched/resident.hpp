@@ -95,7 +95,7 @@ void strike_resident(resident& r) noexcept;
 /// make_resident_ready on the scheduler where it was enlisted.
 void make_ready(resident& r) noexcept;
 /// The same for `me`, the calling worker.
-void make_ready_from(fork_deque* me, resident& r) noexcept;
+void make_ready_from(resident& r, fork_deque* me) noexcept;
 /// The runtime that the calling worker belongs to is shutting down.
 [[nodiscard]] bool is_draining() noexcept;
 

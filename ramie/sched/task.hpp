@@ -40,7 +40,7 @@ struct task_type {
   void (*skip)(task& self, std::exception_ptr why) noexcept;  // instead of run: drops the closure, leaves `why`
   void (*drop)(task& self) noexcept;                          // destroys result or exception
   task_kind kind = task_kind::fiber;
-  // Residents only, instead of run; see worker.hpp.
+  // Residents only, instead of run; see worker.hpp. While the runtime shuts down `here` is null.
   bool (*turn)(task& self, stack* here) noexcept = nullptr;
   void (*rest)(task& self) noexcept = nullptr;
 };

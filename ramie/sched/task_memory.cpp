@@ -36,30 +36,30 @@ constinit std::array<depot, task_cache::block_sizes.size()> depots;  // outlives
 
 void* task_cache::take_slowly(std::size_t list) noexcept {
   pair& p = lists_[list];
-  if (p.reserve.count != 0) {
+  if (p.reserve.count() != 0) {
     std::swap(p.used, p.reserve);
   } else {
     block* stored = depots[list].pop();
     if (stored == nullptr) return nullptr;
-    p.used = {stored, stored->count};
+    p.used = {stored, magazine_size - stored->count};
   }
   block* b = p.used.first;
   p.used.first = b->next;
-  --p.used.count;
+  ++p.used.room;
   return b;
 }
 
 void task_cache::put_by(std::size_t list) noexcept {
   pair& p = lists_[list];
-  if (p.reserve.count != 0) depots[list].push(p.reserve.first, p.reserve.count);
+  if (p.reserve.count() != 0) depots[list].push(p.reserve.first, p.reserve.count());
   p.reserve = std::exchange(p.used, {});
 }
 
 void task_cache::flush() noexcept {
   for (std::size_t list = 0; list < lists_.size(); ++list) {
     pair& p = lists_[list];
-    if (p.used.count != 0) depots[list].push(p.used.first, p.used.count);
-    if (p.reserve.count != 0) depots[list].push(p.reserve.first, p.reserve.count);
+    if (p.used.count() != 0) depots[list].push(p.used.first, p.used.count());
+    if (p.reserve.count() != 0) depots[list].push(p.reserve.first, p.reserve.count());
     p = {};
   }
 }

@@ -41,7 +41,7 @@ class task_cache {
     if (b == nullptr) [[unlikely]]
       return take_slowly(list);
     m.first = b->next;
-    --m.count;
+    ++m.room;
     return b;
   }
   /// The same where it takes a few instructions only; null: ask take.
@@ -50,7 +50,7 @@ class task_cache {
     block* b = m.first;
     if (b != nullptr) [[likely]] {
       m.first = b->next;
-      --m.count;
+      ++m.room;
     }
     return b;
   }
@@ -59,7 +59,7 @@ class task_cache {
     auto* b = static_cast<block*>(memory);
     b->next = m.first;
     m.first = b;
-    if (++m.count == magazine_size) [[unlikely]]
+    if (--m.room == 0) [[unlikely]]
       put_by(list);
   }
   /// Gives all to the depot.
@@ -74,7 +74,8 @@ class task_cache {
  private:
   struct magazine {
     block* first = nullptr;
-    std::size_t count = 0;
+    std::size_t room = magazine_size;  // left: that it is used up costs no comparison
+    [[nodiscard]] std::size_t count() const noexcept { return magazine_size - room; }
   };
   struct pair {
     magazine used;

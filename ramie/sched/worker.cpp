@@ -201,7 +201,7 @@ RAMIE_NOINLINE void run_timed(worker* w, resident& r) noexcept {
   if (!r.learner.is_watching()) r.flags.fetch_and(~task::timed_flag, std::memory_order_relaxed);
 }
 
-/// One whose runs are timed, or watched.
+/// One whose runs are timed, or watched, or at shutdown.
 RAMIE_NOINLINE void run_observed(worker* w, task* t, stack* here) noexcept {
   if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) observe_begin(w, t);
   if ((t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) run_timed(w, static_cast<resident&>(*t));
@@ -220,8 +220,11 @@ RAMIE_ALWAYS_INLINE void run_resident(worker* w, task* t, stack* here) noexcept 
   t->where.store(here, std::memory_order_release);
   t->home.store(w, std::memory_order_relaxed);
   here->occupant.store(t, std::memory_order_release);
-  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr ||
-      (t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) [[unlikely]]
+  if (w->watched_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    return run_observed(w, t, here);
+  if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
+    return run_observed(w, t, here);
+  if ((t->flags.load(std::memory_order_relaxed) & task::timed_flag) != 0) [[unlikely]]
     return run_observed(w, t, here);
   if (t->type->turn(*t, here)) [[likely]]
     return;
@@ -493,7 +496,7 @@ void make_ready(stack* s) noexcept {
 
 void make_resident_ready(task& t) noexcept { make_item_ready(&t, t.home.load(std::memory_order_relaxed)); }
 
-void make_ready_from(fork_deque* me, resident& r) noexcept {
+void make_ready_from(resident& r, fork_deque* me) noexcept {
   auto* w = static_cast<worker*>(me);
   if (r.home.load(std::memory_order_relaxed) != w || !w->wakes_here ||
       w->watched.load(std::memory_order_relaxed) != nullptr || !w->ready.try_push(&r)) [[unlikely]]
