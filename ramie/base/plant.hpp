@@ -19,10 +19,13 @@ enum class plant : std::uint8_t {
   sleep_no_fence,              // idle_set.hpp: S2 left out
   injection_unannounced,       // idle_set.hpp: I3 and I4 before I1
   inbox_announced_early,       // inbox.hpp: B3 before B1
-  waiter_woken_too_early,      // wait.hpp: W4 makes an armed fiber ready as if it were parked
-  parked_without_claim,        // wait.hpp: W3 overwrites the word
-  held_wait_let_go_twice,      // wait.hpp: whoever meets `held` claims all the same
-  cancelled_unfenced,          // wait.hpp: the canceller's fence left out
+  waiter_woken_too_early,      // wait_word.hpp: W4 makes a fiber ready that is not parked yet
+  parked_without_look,         // wait_word.hpp: W3 without its second look
+  early_claim_no_fence,        // wait_word.hpp: W6 without its fence
+  early_claim_settled_twice,   // wait_word.hpp: W6, the waker makes ready whom the destination makes ready too
+  claimed_beside_inspector,    // wait_word.hpp: W7 does not look for inspectors
+  held_wait_let_go_twice,      // wait_word.hpp: whoever meets `held` claims all the same
+  cancelled_unfenced,          // wait_word.hpp: the canceller's, or W7's, fence left out
   join_unnoticed,              // worker.cpp: a fiber's end and a joiner's arrival miss each other
   timer_removed_unlocked,      // timer_queue.hpp: `remove` without the lock
   channel_unlocked_early,      // core.hpp: the lock goes back before the operation is in line

@@ -72,7 +72,7 @@ RAMIE_ALWAYS_INLINE channel_status channel<T>::send_with(T& value, const std::so
     detail::operation mine;
     mine.slot = std::addressof(value);
     const detail::wait_site site{"channel send", where};
-    detail::wait pause{detail::wait::kind::cancellable, site};
+    detail::wait pause{detail::wait::kind::cancellable, site, detail::wait::wakers::under_one_lock};
     switch (detail::wait_in_line(core_, core_.senders, mine, guard, pause, suspend)) {
       case channel_status::ok: return channel_status::ok;
       case channel_status::closed: return channel_status::closed;
@@ -97,7 +97,7 @@ RAMIE_ALWAYS_INLINE channel_status channel<T>::recv_with(std::optional<T>& got, 
     detail::operation mine;
     mine.slot = std::addressof(got);
     const detail::wait_site site{"channel receive", where};
-    detail::wait pause{detail::wait::kind::cancellable, site};
+    detail::wait pause{detail::wait::kind::cancellable, site, detail::wait::wakers::under_one_lock};
     switch (detail::wait_in_line(core_, core_.receivers, mine, guard, pause, suspend)) {
       case channel_status::ok: return channel_status::ok;
       case channel_status::closed: return channel_status::closed;

@@ -41,7 +41,7 @@ void fill_debug_layout(const void* schedulers) noexcept {
   const auto put = [&](const char* name, std::uint64_t value) {
     if (next != ramie_debug_layout + debug_entries_most - 1) *next++ = {name, value};
   };
-  put("version", 1);
+  put("version", 2);
   put("slabs", reinterpret_cast<std::uintptr_t>(slab_list()));
   put("schedulers", reinterpret_cast<std::uintptr_t>(schedulers));
   put("schedulers.most", schedulers_listed_most);
@@ -54,6 +54,7 @@ void fill_debug_layout(const void* schedulers) noexcept {
   put("stack.fp", offsetof(stack, saved) + offsetof(context, fp));
   put("stack.pc", offsetof(stack, saved) + offsetof(context, pc));
   put("stack.wait_word", offsetof(stack, wait_word));
+  put("stack.parked", offsetof(stack, parked));
   put("stack.occupant", offsetof(stack, occupant));
   put("stack.waiting", offsetof(stack, waiting));
   put("stack.top", offsetof(stack, top));

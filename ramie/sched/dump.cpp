@@ -82,7 +82,7 @@ class dumping {
   void worker_line(worker& w, const frame_registers& own) noexcept;
   void neighbours(scheduler& s, const char* what, std::uint16_t cpu_place::* group) noexcept;
   void fibers() noexcept;
-  void fiber(stack& s) noexcept;
+  void fiber(const inspection& during, stack& s) noexcept;
   void state_of(const fiber_facts& f) noexcept;
   void relations_of(const fiber_facts& f) noexcept;
   void frames(const std::uintptr_t* pcs, std::size_t count) noexcept;
@@ -230,18 +230,27 @@ const known_worker* dumping::runner_of(const stack& s) noexcept {
 
 void dumping::fibers() noexcept {
   out_ << "\n";
-  for_each_stack([](void* self, stack& s) { static_cast<dumping*>(self)->fiber(s); }, this);
+  struct look {
+    dumping* self;
+    inspection during{};
+  } with{this};
+  for_each_stack(
+      [](void* opaque, stack& s) {
+        const auto& by = *static_cast<const look*>(opaque);
+        by.self->fiber(by.during, s);
+      },
+      &with);
   if (fibers_ > options_.fibers) out_ << "and " << std::uint64_t{fibers_ - options_.fibers} << " more fibers\n";
   if (fibers_ == 0) out_ << "no fiber has begun and not ended\n";
 }
 
-void dumping::fiber(stack& s) noexcept {
+void dumping::fiber(const inspection& during, stack& s) noexcept {
   if (out_.over()) return;
   const known_worker* runner = runner_of(s);
   const bool shown = fibers_ < options_.fibers;
   fiber_facts& f = all.fiber;
   f = {};
-  if (!look_at_stack(s, runner != nullptr, shown ? options_.frames : 0, f)) return;
+  if (!look_at_stack(during, s, runner != nullptr, shown ? options_.frames : 0, f)) return;
   ++fibers_;
   if (f.state == fiber_facts::doing::waits) count_place(f);
   if (!shown) return;

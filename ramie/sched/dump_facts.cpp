@@ -117,15 +117,14 @@ void look_at_task(const void* address, task_facts& found) noexcept {
   as_resident.describe(cell.data(), found.type, found.resident);
 }
 
-bool look_at_stack(stack& s, bool running, std::size_t frames_most, fiber_facts& found) noexcept {
+bool look_at_stack(const inspection& during, stack& s, bool running, std::size_t frames_most,
+                   fiber_facts& found) noexcept {
   const void* occupant = s.occupant.load(std::memory_order_acquire);
   if (occupant == nullptr) return false;
   frames_most = std::min(frames_most, found.pcs.size());
-  std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-  for (int i = 0; i < attempts && (word & wait_word::state_mask) == wait_word::parked; ++i) {
-    if (!s.wait_word.compare_exchange_weak(word, (word & ~wait_word::state_mask) | wait_word::held,
-                                           std::memory_order_acq_rel, std::memory_order_acquire))
-      continue;
+  for (int i = 0; i < attempts && is_parked(s); ++i) {
+    const std::uint32_t as_it_was = try_hold_parked(during, s);
+    if (as_it_was == 0) continue;
     occupant = s.occupant.load(std::memory_order_acquire);
     if (occupant != nullptr) {
       found.state = fiber_facts::doing::waits;
@@ -133,9 +132,10 @@ bool look_at_stack(stack& s, bool running, std::size_t frames_most, fiber_facts&
       look_at_task(occupant, found.who);
       found.frames = backtrace_of(s, frames_most, found.pcs.data());
     }
-    s.wait_word.store(word, std::memory_order_release);
+    let_stand(s, as_it_was);
     return occupant != nullptr;
   }
+  const std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
   found.state = running                                                ? fiber_facts::doing::runs
                 : (word & wait_word::state_mask) == wait_word::running ? fiber_facts::doing::is_ready
                                                                        : fiber_facts::doing::is_woken;

@@ -1,6 +1,6 @@
 // What a dump finds out about a fiber or an actor.
 //
-// A parked fiber is held (wait.hpp) while it is looked at, so what is its own stands still. Everything else may change
+// A parked fiber is held (wait_word.hpp) while it is looked at, so what is its own stands still. Everything else may change
 // or go away at any time: it is read by copy_from, which fails instead of faulting, and may turn out to be nonsense. So
 // texts are cut to a length, and no address is followed twice.
 #pragma once
@@ -54,6 +54,7 @@ struct fiber_facts {
 };
 
 /// False if there is no fiber on that stack. `running`: a worker is on it.
-bool look_at_stack(stack& s, bool running, std::size_t frames_most, fiber_facts& found) noexcept;
+bool look_at_stack(const inspection& during, stack& s, bool running, std::size_t frames_most,
+                   fiber_facts& found) noexcept;
 
 }  // namespace ramie::detail

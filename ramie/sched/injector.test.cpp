@@ -49,10 +49,9 @@ TEST(injectors, leave_refused_stacks_in_place) {
   injector queue;
   const auto stacks = std::unique_ptr<stack[]>(new stack[6]{});
   for (std::uint32_t i = 0; i < 6; ++i) {
-    stacks[i].index = i;
     queue.push(&stacks[i]);
   }
-  const auto odd = [](const stack& s) { return s.index % 2 == 1; };
+  const auto odd = [&](const stack& s) { return (&s - stacks.get()) % 2 == 1; };
   const auto none = [](const stack&) { return false; };
   EXPECT_FALSE(queue.pop(false, none));
   EXPECT_EQ(queue.pop(false, odd).resume, &stacks[1]);
@@ -78,22 +77,21 @@ TEST(injectors, lose_and_double_nothing) {
   for (std::size_t producer = 0; producer < 2; ++producer)
     threads.emplace_back([&, producer] {
       for (std::size_t i = producer; i < n; i += 2) {
-        stacks[i].index = static_cast<std::uint32_t>(i);
         queue.push_new(&tasks[i]);
         queue.push(&stacks[i]);
       }
     });
   for (int consumer = 0; consumer < 3; ++consumer)
     threads.emplace_back([&, consumer] {
-      const auto wanted = [&](const stack& s) { return consumer == 0 || s.index % 3 != 0; };
+      const auto wanted = [&](const stack& s) { return consumer == 0 || (&s - stacks.get()) % 3 != 0; };
       for (bool tasks_first = false; left.load(std::memory_order_relaxed) != 0; tasks_first = !tasks_first) {
         const injector::item item = queue.pop(tasks_first, wanted);
         if (!item) {
           ::sched_yield();
           continue;
         }
-        const std::size_t number =
-            item.start != nullptr ? static_cast<std::size_t>(item.start - tasks.get()) : n + item.resume->index;
+        const std::size_t number = item.start != nullptr ? static_cast<std::size_t>(item.start - tasks.get())
+                                                         : n + static_cast<std::size_t>(item.resume - stacks.get());
         seen[number].fetch_add(1, std::memory_order_relaxed);
         left.fetch_sub(1, std::memory_order_relaxed);
       }

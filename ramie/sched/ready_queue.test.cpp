@@ -21,10 +21,9 @@ using testing::scaled;
 /// Descriptors with numbers, as things to queue.
 class items {
  public:
-  explicit items(std::size_t n) : all_{new stack[n]{}} {
-    for (std::size_t i = 0; i < n; ++i) all_[i].index = static_cast<std::uint32_t>(i);
-  }
+  explicit items(std::size_t n) : all_{new stack[n]{}} {}
   stack* operator[](std::size_t i) const { return &all_[i]; }
+  [[nodiscard]] std::size_t number_of(const stack* s) const { return static_cast<std::size_t>(s - all_.get()); }
 
  private:
   std::unique_ptr<stack[]> all_;
@@ -157,9 +156,10 @@ TEST_F(ready_queues, lose_and_double_nothing_among_thieves) {
   std::atomic<bool> over{false};
   std::atomic<int> disorder{0};
   auto take = [&](const stack* s, std::int64_t& last) {
-    taken[s->index].fetch_add(1, std::memory_order_relaxed);
-    if (static_cast<std::int64_t>(s->index) <= last) disorder.fetch_add(1);
-    last = s->index;
+    const std::size_t number = all.number_of(s);
+    taken[number].fetch_add(1, std::memory_order_relaxed);
+    if (static_cast<std::int64_t>(number) <= last) disorder.fetch_add(1);
+    last = static_cast<std::int64_t>(number);
   };
   std::vector<std::thread> threads;
   std::atomic<std::size_t> stolen{0};

@@ -111,11 +111,11 @@ void add_stopped(stopped_scope& s) noexcept {
     stopped_first.store(&s, std::memory_order_release);
   }
   if (s.owner != nullptr) s.owner->flags.fetch_or(task::scope_flag, std::memory_order_acq_rel);
-  heavy_fence();  // against the fiber that arms a wait and then looks at its flags, see wait.hpp
+  inspection here;  // its fence is also against the fiber that arms a wait and then looks at its flags
   for_each_stack(
-      [](void*, stack& at) {
+      [](void* during, stack& at) {
         inspect_and_cancel(
-            at,
+            *static_cast<const inspection*>(during), at,
             [](const void*, const void* occupant) {
               auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
               return (waiting->flags.load(std::memory_order_acquire) & task::limited) != 0 &&
@@ -123,7 +123,7 @@ void add_stopped(stopped_scope& s) noexcept {
             },
             nullptr);
       },
-      nullptr);
+      &here);
 }
 
 void remove_stopped(stopped_scope& s) noexcept {

@@ -548,17 +548,22 @@ std::uint64_t scheduler::live() noexcept {
 }
 
 void scheduler::cancel_all() noexcept {
+  struct all_of {
+    scheduler* self;
+    inspection here{};
+  } with{this};
   for_each_stack(
-      [](void* self, stack& s) {
+      [](void* opaque, stack& s) {
+        const auto& of = *static_cast<const all_of*>(opaque);
         inspect_and_cancel(
-            s,
+            of.here, s,
             [](const void* context, const void* occupant) {
               const worker* home = static_cast<const task*>(occupant)->home.load(std::memory_order_relaxed);
               return home != nullptr && home->owner == context;
             },
-            self);
+            of.self);
       },
-      this);
+      &with);
 }
 
 void scheduler::stop() {

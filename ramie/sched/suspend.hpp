@@ -29,7 +29,7 @@ enum class after_switch : std::uintptr_t {
   nothing = 0,
   make_ready = 1,  // it yielded
   release = 2,     // it was a loop's and is free
-  park = 3,        // wait.hpp, W3
+  park = 3,        // wait_word.hpp, W3
 };
 
 /// Before: promotes pending fork jobs, puts exceptions aside, chooses where to go (a ready fiber, else a fresh loop)

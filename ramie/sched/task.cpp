@@ -43,23 +43,27 @@ void request_stop(task& t) noexcept {
   const std::uint32_t before = t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
   if (task_extras* extras = t.extras.load(std::memory_order_acquire); extras != nullptr && extras->stop)
     extras->stop->request_stop();
-  if (!RAMIE_PLANT(cancelled_unfenced))
-    heavy_fence();  // against the fiber that arms a wait and then looks at the flag, see wait.hpp
-  if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(*s, &t);
+  const inspection here;  // its fence is also against the fiber that arms a wait and then looks at the flag
+  if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(here, *s, &t);
   if ((before & task::forked_flag) == 0) return;
   // Strands are known only by the stacks they wait on. Rare enough to look at all of them.
+  struct strands_of {
+    const inspection& here;
+    const task* root;
+  } strands{here, &t};
   for_each_stack(
-      [](void* root, stack& s) {
+      [](void* opaque, stack& s) {
+        const auto& of = *static_cast<const strands_of*>(opaque);
         inspect_and_cancel(
-            s,
+            of.here, s,
             [](const void* wanted, const void* occupant) {
               const auto* at = static_cast<const task*>(occupant);
               while (at != nullptr && at != wanted) at = at->parent;
               return at != nullptr;
             },
-            root);
+            of.root);
       },
-      &t);
+      &strands);
 }
 
 void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how,

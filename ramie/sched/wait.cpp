@@ -22,15 +22,38 @@ namespace {
 
 using namespace wait_word;
 
+/// How often a waker looks for the mark before it claims early (W6). A guess: longer than a fiber needs to leave,
+/// shorter than the heavy fence that comes with it.
+constexpr int looks_for_mark = RAMIE_INTERLEAVE ? 2 : 32;
+
+constinit atomic<std::uint32_t> inspectors{0};
+
 std::uint32_t claimed(std::uint32_t word, wake_reason reason) noexcept {
-  return ((word >> epoch_shift) + 1) << epoch_shift | static_cast<std::uint32_t>(reason) << reason_shift | running;
+  return (epoch_of(word) + 1) << epoch_shift | (word & early) | static_cast<std::uint32_t>(reason) << reason_shift |
+         running;
 }
 
-/// The winner of a claim sends the waiter on its way.
-void go_on(stack* s, std::uint32_t state_before) noexcept {
+bool is_running_fiber(const stack& s) noexcept {
+  const worker* w = current_worker();
+  return w != nullptr && w->running == &s;
+}
+
+/// W6, by the waker: `word` is how it left the word.
+RAMIE_COLD void go_on_early(stack* s, std::uint32_t word, std::uint32_t mark) noexcept {
+  if (is_running_fiber(*s)) return;  // it is itself who claimed
+  if (!RAMIE_PLANT(early_claim_no_fence)) heavy_fence();
+  // Another waker may be claiming in vain. No mark: it sees the claim before it leaves, or W3 does.
+  if ((s->parked.load(std::memory_order_acquire) & ~claiming) != mark) return;
+  if (s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_acq_rel) ||
+      RAMIE_PLANT(early_claim_settled_twice))
+    make_ready(s);
+}
+
+/// The winner of a claim sends the waiter on its way. `before`: as `take` had it.
+RAMIE_ALWAYS_INLINE void go_on(stack* s, std::uint32_t before, wake_reason reason) noexcept {
   if (s->top == nullptr) futex_wake(s->wait_word);
-  else if (state_before == parked || RAMIE_PLANT(waiter_woken_too_early)) make_ready(s);
-  // A fiber that was armed finds out at its own switch (W3).
+  else if ((before & early) == 0 || RAMIE_PLANT(waiter_woken_too_early)) [[likely]] make_ready(s);
+  else go_on_early(s, claimed(before, reason), mark_of(before));
 }
 
 /// The one way in which a wait is taken from those who would take it too: one step from `word`, as it is, to
@@ -39,15 +62,30 @@ void go_on(stack* s, std::uint32_t state_before) noexcept {
 template <class Wanted, class Next>
 RAMIE_ALWAYS_INLINE bool take(stack& s, std::uint32_t& word, Wanted wanted, Next next) noexcept {
   word = s.wait_word.load(std::memory_order_acquire);
-  for (int round = 0;;) {
+  for (int round = 0, looks = 0;; word = s.wait_word.load(std::memory_order_acquire)) {
     if (!wanted(word)) return false;
-    const std::uint32_t state = word & state_mask;
+    const std::uint32_t state = state_of(word);
     if (state == running) return false;
     if (state == held && !RAMIE_PLANT(held_wait_let_go_twice)) {
       pause_a_little(round);
-      word = s.wait_word.load(std::memory_order_acquire);
-    } else if (s.wait_word.compare_exchange_weak(word, next(word), std::memory_order_acq_rel,
-                                                 std::memory_order_acquire)) {
+      continue;
+    }
+    std::uint32_t as_seen = word;
+    if (const std::uint32_t mark = s.parked.load(std::memory_order_acquire); mark != mark_of(word)) [[unlikely]] {
+      if (mark == (mark_of(word) | claiming)) {
+        pause_a_little(round);
+        continue;
+      }
+      if (s.top != nullptr) {
+        if (!is_running_fiber(s) && ++looks < looks_for_mark) {
+          spin_pause();
+          continue;
+        }
+        as_seen |= early;
+      }
+    }
+    if (s.wait_word.compare_exchange_weak(word, next(as_seen), std::memory_order_acq_rel, std::memory_order_acquire)) {
+      word = as_seen;
       return true;
     }
   }
@@ -63,7 +101,7 @@ auto end_by(wake_reason reason) noexcept {
 
 /// For `take`: the very wait that is meant, not a later one of the same fiber or thread.
 auto is_wait(const waiter_ref& waiter) noexcept {
-  return [epoch = waiter.epoch()](std::uint32_t word) { return (word >> epoch_shift & reference_epochs) == epoch; };
+  return [epoch = waiter.epoch()](std::uint32_t word) { return (epoch_of(word) & reference_epochs) == epoch; };
 }
 
 struct thread_stack : stack {
@@ -133,13 +171,31 @@ thread_stack* thread_descriptor() {
 
 }  // namespace
 
+namespace {
+RAMIE_NOINLINE bool take_and_hold(stack& s, const waiter_ref& waiter, std::uint32_t& before) noexcept {
+  return take(s, before, is_wait(waiter), hold);
+}
+}  // namespace
+
 claimed_wait claim(waiter_ref waiter, wake_reason reason) noexcept {
   claimed_wait won;
-  std::uint32_t before;
-  if (!take(*waiter.who(), before, is_wait(waiter), hold)) return won;
-  won.who_ = waiter.who();
-  won.before_ = before;
+  stack& s = *waiter.who();
   won.reason_ = reason;
+  const std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  const std::uint32_t mark = mark_of(word);
+  if ((word & (under_one_lock | state_mask)) == (under_one_lock | armed) && is_wait(waiter)(word) &&
+      s.parked.load(std::memory_order_acquire) == mark) [[likely]] {  // W7
+    s.parked.store(mark | claiming, std::memory_order_relaxed);
+    light_fence();
+    if ((inspectors.load(std::memory_order_acquire) == 0 || RAMIE_PLANT(claimed_beside_inspector)) &&
+        s.wait_word.load(std::memory_order_acquire) == word) [[likely]] {
+      won.before_ = (word & ~state_mask) | by_mark;
+      won.who_ = &s;
+      return won;
+    }
+    s.parked.store(mark, std::memory_order_release);
+  }
+  if (take_and_hold(s, waiter, won.before_)) won.who_ = &s;
   return won;
 }
 
@@ -147,58 +203,78 @@ void claimed_wait::go_on() noexcept {
   // Copies: this object lies with what was handed over, perhaps on the waiter's stack, and is gone once it goes on.
   stack* const who = who_;
   const std::uint32_t before = before_;
-  who->wait_word.store(claimed(before, reason_), std::memory_order_release);
-  detail::go_on(who, before & state_mask);
+  const wake_reason why = reason_;
+  who->wait_word.store(claimed(before, why), std::memory_order_release);
+  if (state_of(before) == by_mark) [[likely]] {
+    who->parked.store(mark_of(before), std::memory_order_release);
+    return make_ready(who);
+  }
+  detail::go_on(who, before, why);
 }
 
 bool wake(waiter_ref waiter, wake_reason reason) noexcept {
   std::uint32_t before;
   if (!take(*waiter.who(), before, is_wait(waiter), end_by(reason))) return false;
-  go_on(waiter.who(), before & state_mask);
+  go_on(waiter.who(), before, reason);
   return true;
 }
 
-bool wake_cancelled(stack& s, const void* occupant) noexcept {
+inspection::inspection() noexcept {
+  inspectors.fetch_add(1, std::memory_order_seq_cst);
+  if (!RAMIE_PLANT(cancelled_unfenced)) heavy_fence();
+}
+
+inspection::~inspection() { inspectors.fetch_sub(1, std::memory_order_release); }
+
+bool wake_cancelled(const inspection&, stack& s, const void* occupant) noexcept {
   // If the occupant changes after this look, so has the epoch, and the step fails.
   const auto is_his = [&](std::uint32_t word) {
     return (word & cancellable) != 0 && s.occupant.load(std::memory_order_acquire) == occupant;
   };
   std::uint32_t before;
   if (!take(s, before, is_his, end_by(wake_reason::cancelled))) return false;
-  go_on(&s, before & state_mask);
+  go_on(&s, before, wake_reason::cancelled);
   return true;
 }
 
-bool inspect_and_cancel(stack& s, bool (*ours)(const void*, const void*), const void* context) noexcept {
+bool inspect_and_cancel(const inspection&, stack& s, bool (*ours)(const void*, const void*),
+                        const void* context) noexcept {
   // Also if it is only just arming.
   const auto can_be_cancelled = [](std::uint32_t word) { return (word & cancellable) != 0; };
   std::uint32_t before;
   if (!take(s, before, can_be_cancelled, hold)) return false;
   const void* occupant = s.occupant.load(std::memory_order_acquire);
   if (occupant == nullptr || !ours(context, occupant)) {
-    s.wait_word.store(before, std::memory_order_release);
+    s.wait_word.store(before & ~early, std::memory_order_release);
     return false;
   }
   s.wait_word.store(claimed(before, wake_reason::cancelled), std::memory_order_release);
-  go_on(&s, before & state_mask);
+  go_on(&s, before, wake_reason::cancelled);
   return true;
+}
+
+std::uint32_t try_hold_parked(const inspection&, stack& s) noexcept {
+  std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  if (state_of(word) != armed || s.parked.load(std::memory_order_acquire) != mark_of(word) ||
+      !s.wait_word.compare_exchange_strong(word, hold(word), std::memory_order_acq_rel))
+    return 0;
+  return word;
 }
 
 void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void* context) noexcept {
   struct visitor {
     void (*visit)(void*, const task&, const wait_site&);
     void* context;
+    inspection here{};
   } with{visit, context};
   for_each_stack(
       [](void* opaque, stack& s) {
         const auto& to = *static_cast<const visitor*>(opaque);
-        std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
-        if ((word & state_mask) != parked ||
-            !s.wait_word.compare_exchange_strong(word, (word & ~state_mask) | held, std::memory_order_acq_rel))
-          return;
+        const std::uint32_t word = try_hold_parked(to.here, s);
+        if (word == 0) return;
         if (const void* occupant = s.occupant.load(std::memory_order_acquire); occupant != nullptr)
           to.visit(to.context, *static_cast<const task*>(occupant), *wait::facts(*s.waiting).site);
-        s.wait_word.store(word, std::memory_order_release);
+        let_stand(s, word);
       },
       &with);
 }
@@ -207,7 +283,7 @@ waiting_threads look_at_waiting_threads() noexcept { return all_thread_descripto
 
 const char mutex_reason[] = "mutex";
 
-wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_throw_{false}, site_{&site} {
+wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fiber}, may_throw_{false}, site_{&site} {
   worker* w = current_worker();
   if (w == nullptr || w->running == nullptr) [[unlikely]] {
     mode_ = mode::thread;
@@ -215,7 +291,7 @@ wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_thr
     since_ns_ = 0;
     time_ns_ = region::never;
     if (k == kind::cancellable && std::uncaught_exceptions() == 0) time_ns_ = limits_of_thread().deadline_ns;
-    arm();
+    arm(0);
     return;
   }
   time_ns_ = w->clock_ns.load(std::memory_order_relaxed);
@@ -229,7 +305,7 @@ wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_thr
     if (may_throw_ && (t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]]
       may_throw_ = !limits_of(*t).shielded;
   }
-  arm();
+  arm((may_throw_ ? cancellable : 0) | (by == wakers::under_one_lock ? under_one_lock : 0));
   if (k == kind::uninterruptible || static_cast<std::uint32_t>(w->exceptions->uncaught) != 0) return;
   light_fence();
   if ((t->flags.load(std::memory_order_acquire) & (task::stop_flag | task::limited)) != 0 ||
@@ -237,11 +313,11 @@ wait::wait(kind k, const wait_site& site) noexcept : mode_{mode::fiber}, may_thr
     look_at_limits(*t);
 }
 
-void wait::arm() noexcept {
-  const std::uint32_t epoch = self_->wait_word.load(std::memory_order_relaxed) >> epoch_shift;
+void wait::arm(std::uint32_t flags) noexcept {
+  const std::uint32_t epoch = epoch_of(self_->wait_word.load(std::memory_order_relaxed));
   ref_ = waiter_ref{self_, epoch};
   self_->waiting = this;
-  self_->wait_word.store(epoch << epoch_shift | (may_throw_ ? cancellable : 0) | armed, std::memory_order_release);
+  self_->wait_word.store(epoch << epoch_shift | flags | armed, std::memory_order_release);
 }
 
 void wait::look_at_limits(task& t) noexcept {
@@ -255,6 +331,12 @@ void wait::look_at_limits(task& t) noexcept {
   if (bounds.stopped || (draining && !bounds.shielded) ||
       (bounds.deadline_ns != region::never && bounds.deadline_ns <= now_ns()))
     wake(ref_, wake_reason::cancelled);
+}
+
+/// There will be a waker without the lock (W7).
+void wait::admit_others() noexcept {
+  std::uint32_t before;
+  take(*self_, before, is_wait(ref_), [](std::uint32_t word) { return word & ~(under_one_lock | early); });
 }
 
 bool wait::withdraw() noexcept {
@@ -271,7 +353,7 @@ wake_reason wait::suspend_slowly() {
 
 wake_reason wait::suspend_fiber() {
   for (int round = 0;;) {
-    const std::uint32_t state = self_->wait_word.load(std::memory_order_acquire) & state_mask;
+    const std::uint32_t state = state_of(self_->wait_word.load(std::memory_order_acquire));
     if (state == held) {
       pause_a_little(round);
       continue;
@@ -313,6 +395,7 @@ wake_reason wait::suspend_thread_until(std::int64_t deadline_ns) noexcept {
 
 wake_reason wait::suspend_until_ns(std::int64_t deadline_ns) {
   if (mode_ == mode::thread) return suspend_thread_until(deadline_ns);
+  admit_others();
   timer_node timer;
   timer.waiter = ref_;
   try {

@@ -1,34 +1,11 @@
-// Suspending and waking: one word per stack decides who wakes it, and that it is woken once.
-//
-//   word = epoch | reason | cancellable | state          state: running, armed, parked, held
-//
-// A wait, step by step:
-//  W1 The fiber arms its word: state = armed, epoch as it is.
-//  W2 It publishes waiter references {stack, epoch} wherever a waker will look (a list, a timer, a join state).
-//  W3 It switches away. After the switch the destination turns armed into parked; if that fails, somebody claimed the wait
-//     between W1 and W3, and the destination makes the stack ready itself.
-//  W4 A waker claims: it moves the word from {epoch, armed or parked} to {epoch + 1, reason, running}. One claim wins; a
-//     late one finds another epoch, or `running`, and does nothing. The winner makes the stack ready if it
-//     was parked; if it was armed, W3 will see to it.
-//  W5 The fiber goes on, reads the reason, and takes back what it published in W2 and nobody used.
-// Descriptors are never freed (stack.hpp), so W4 may come arbitrarily late. Only the low 22 bits of the epoch travel in
-// a reference: a waker would have to sleep through exactly 4,194,304 waits of one stack to be mistaken.
-//
-// A plain thread waits on a descriptor of its own by futex; it stays `armed` until it is claimed.
-//
-// A waker that has something to hand over first *claims* (armed or parked -> held: nobody else can win any more),
-// writes what it brings to where the waiter will look for it, and then lets the waiter go on (held -> running, next
-// epoch). An inspector (cancellation, shutdown, dumps) may hold a stack still: armed or parked -> held -> the same
-// again. Whoever meets `held`, a competing waker, the waiter itself or the destination in W3, waits the few
-// instructions out and then looks again.
-//
-// Cancellation: the canceller sets a flag of the task, issues a heavy fence, and then claims what it finds armed or
-// parked and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
+// Suspending and waking: one word per stack decides who wakes it, and that it is woken once. wait_word.hpp has the
+// word, and the whole protocol.
 #pragma once
 
 #include <ramie/base/config.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/suspend.hpp>
+#include <ramie/sched/wait_word.hpp>
 #include <ramie/stack/stack.hpp>
 
 #include <chrono>
@@ -43,15 +20,6 @@ struct task;
 using steady = std::chrono::steady_clock;
 
 enum class wake_reason : std::uint32_t { event = 0, timeout = 1, cancelled = 2 };
-
-namespace wait_word {
-inline constexpr std::uint32_t state_mask = 3, running = 0, armed = 1, parked = 2, held = 3;
-inline constexpr std::uint32_t cancellable = 4;
-inline constexpr unsigned reason_shift = 3;
-inline constexpr std::uint32_t reason_mask = 3;
-inline constexpr unsigned epoch_shift = 5;
-inline constexpr std::uint32_t reference_epochs = (1u << 22) - 1;
-}  // namespace wait_word
 
 /// Names one wait of one stack in 64 bits: a stack's address with 22 bits of epoch in the bits that addresses leave
 /// free (6 low ones by alignment, 16 high ones by the 48-bit user address space). Zero names none.
@@ -112,21 +80,36 @@ class claimed_wait {
   wake_reason reason_ = wake_reason::event;
 };
 
-/// The first half of `wake`, for wakers that hand something over. Empty if the wait was over already. Any thread; does
-/// not suspend.
+/// The first half of `wake`, for wakers that hand something over. Empty if the wait was over already. Any thread, with
+/// the lock held if the wait is one of wakers::under_one_lock; does not suspend.
 [[nodiscard]] claimed_wait claim(waiter_ref waiter, wake_reason reason = wake_reason::event) noexcept;
 
 /// True if the wait is over, or as good as: somebody has claimed it. Any thread.
 [[nodiscard]] inline bool is_over(waiter_ref waiter) noexcept;
 
+/// While there is one, wakers under a lock claim like all others (W7): inspectors may claim and hold. Begins with a
+/// heavy fence. Any thread; does not suspend.
+class inspection {
+ public:
+  inspection() noexcept;
+  ~inspection();
+  inspection(const inspection&) = delete;
+  inspection& operator=(const inspection&) = delete;
+};
+
 /// Claims whatever cancellable wait `s` is in at the moment, provided that `occupant` is on it. Any thread; does not
 /// suspend.
-bool wake_cancelled(stack& s, const void* occupant) noexcept;
+bool wake_cancelled(const inspection& during, stack& s, const void* occupant) noexcept;
 
 /// Claims the cancellable wait that `s` is in, if `ours(occupant)` says so; the occupant stays in place meanwhile. True
 /// if it did. Any thread; does not suspend.
-bool inspect_and_cancel(stack& s, bool (*ours)(const void* context, const void* occupant),
+bool inspect_and_cancel(const inspection& during, stack& s, bool (*ours)(const void* context, const void* occupant),
                         const void* context) noexcept;
+
+/// Holds `s` if it is parked; null, and nothing happened, if it is not, or somebody is about to wake it. Then
+/// `let_stand` puts back what this returned. Any thread, also within signal handlers; does not wait.
+[[nodiscard]] std::uint32_t try_hold_parked(const inspection& during, stack& s) noexcept;
+inline void let_stand(stack& s, std::uint32_t held) noexcept { s.wait_word.store(held, std::memory_order_release); }
 
 /// Calls `visit` for every fiber that is parked, which stays parked meanwhile. Any thread; does not suspend, nor may
 /// `visit`.
@@ -144,6 +127,9 @@ struct waiting_threads {
 class wait {
  public:
   enum class kind : bool { uninterruptible = false, cancellable = true };
+  /// Who may claim it, apart from inspectors. under_one_lock: the reference is in one place alone, whoever claims holds
+  /// the lock of that place, and the waiter takes that lock before it waits again, unless it was claimed by an event.
+  enum class wakers : bool { any = false, under_one_lock = true };
 
   /// Of a wait that stands still: its stack is held.
   [[nodiscard]] static wait_facts facts(const wait& held) noexcept {
@@ -152,7 +138,7 @@ class wait {
 
   /// Arms (W1). A cancellable wait of a fiber that was asked to stop is over at once, with wake_reason::cancelled;
   /// while the fiber unwinds, waits are never cancellable.
-  explicit wait(kind k, const wait_site& site = unknown_site) noexcept;
+  explicit wait(kind k, const wait_site& site = unknown_site, wakers by = wakers::any) noexcept;
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
 
@@ -187,7 +173,8 @@ class wait {
   wake_reason suspend_fiber();
   wake_reason suspend_thread_until(std::int64_t deadline_ns) noexcept;
   wake_reason suspend_until_ns(std::int64_t deadline_ns);
-  void arm() noexcept;
+  void arm(std::uint32_t flags) noexcept;
+  void admit_others() noexcept;
   void look_at_limits(task& t) noexcept;
 
   static constexpr wait_site unknown_site{"unknown", {}};

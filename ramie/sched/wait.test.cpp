@@ -54,13 +54,13 @@ TEST(waiter_refs, name_nobody_at_first) {
 
 TEST(waits, of_a_descriptor_survive_the_wrap_of_its_epoch) {
   stack s{};
-  for (const std::uint32_t epoch : {0x3f'ffffu, 0x7ff'ffffu}) {  // the last of a reference, the last of the word
+  for (const std::uint32_t epoch : {0x3f'ffffu, 0x1ff'ffffu}) {  // the last of a reference, the last of the word
     s.wait_word.store(epoch << wait_word::epoch_shift | wait_word::armed);
     const waiter_ref ref{&s, epoch};
     EXPECT_TRUE(wake(ref, wake_reason::timeout));
     EXPECT_FALSE(wake(ref));
     EXPECT_EQ(s.wait_word.load() & wait_word::state_mask, wait_word::running);
-    EXPECT_EQ(s.wait_word.load() >> wait_word::epoch_shift, (epoch + 1) & 0x7ff'ffff);
+    EXPECT_EQ(s.wait_word.load() >> wait_word::epoch_shift, (epoch + 1) & 0x1ff'ffff);
   }
 }
 
@@ -338,9 +338,9 @@ TEST(cancellation, cancels_only_the_occupant_that_was_meant) {
   int other = 0;
   s.occupant.store(&someone);
   s.wait_word.store(5u << wait_word::epoch_shift | wait_word::cancellable | wait_word::armed);
-  EXPECT_FALSE(wake_cancelled(s, &other));
-  EXPECT_TRUE(wake_cancelled(s, &someone));
-  EXPECT_FALSE(wake_cancelled(s, &someone));
+  EXPECT_FALSE(wake_cancelled(inspection{}, s, &other));
+  EXPECT_TRUE(wake_cancelled(inspection{}, s, &someone));
+  EXPECT_FALSE(wake_cancelled(inspection{}, s, &someone));
 }
 
 TEST(inspection, holds_wakers_off_and_gives_way) {
@@ -351,7 +351,7 @@ TEST(inspection, holds_wakers_off_and_gives_way) {
   std::thread inspector{[&] {
     while (!over.load(std::memory_order_acquire)) {
       if (stack* s = whose.load(); s != nullptr)
-        inspect_and_cancel(*s, [](const void*, const void*) { return false; }, nullptr);
+        inspect_and_cancel(inspection{}, *s, [](const void*, const void*) { return false; }, nullptr);
     }
   }};
   std::atomic<std::uint64_t> ref{0};

@@ -22,6 +22,7 @@
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sched/stack_use_table.hpp>
 #include <ramie/sched/timer_queue.hpp>
+#include <ramie/sched/wait_word.hpp>
 #include <ramie/stack/overflow.hpp>
 
 #include <cxxabi.h>
@@ -48,17 +49,30 @@ constexpr std::size_t fork_capacity = 16 * 1024;  // jobs; a deeper nest is prom
 void loop_entry(std::uintptr_t word, void* arrived_on) noexcept;
 void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept;
 
-/// W3 for a wait that was claimed between arming and the switch, or that somebody holds.
-RAMIE_COLD void park_slowly(stack* s) noexcept {
-  std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
-  for (int round = 0;; word = s->wait_word.load(std::memory_order_acquire)) {
-    const std::uint32_t state = word & wait_word::state_mask;
-    if (state == wait_word::running) return make_ready(s);
-    if (state == wait_word::armed &&
-        s->wait_word.compare_exchange_strong(word, (word & ~wait_word::state_mask) | wait_word::parked,
-                                             std::memory_order_acq_rel))
+/// W3 where the first or second look found a claim, or somebody who holds the stack. `first`: what the first look saw.
+RAMIE_COLD void park_slowly(stack* s, std::uint32_t first) noexcept {
+  using namespace wait_word;
+  if (state_of(first) == running) return make_ready(s);  // there is no mark: nobody else will
+  bool marked = state_of(first) == armed;
+  for (int round = 0;;) {
+    std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
+    if (epoch_of(word) == epoch_of(first)) {
+      if (state_of(word) == held && (word & early) != 0) {
+        pause_a_little(round);
+      } else if (marked) {
+        return;
+      } else {
+        s->parked.store(mark_of(first), std::memory_order_release);
+        light_fence();
+        marked = true;
+      }
+    } else {
+      // Else it went on, woken by somebody who saw the mark.
+      if (state_of(word) != running || (word & early) == 0 || mark_of(first) + 4 != mark_of(word)) return;
+      if (!marked || s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_acq_rel))
+        make_ready(s);
       return;
-    pause_a_little(round);
+    }
   }
 }
 
@@ -73,16 +87,15 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
   auto* s = reinterpret_cast<stack*>(word & ~action_mask);
   const auto action = static_cast<after_switch>(word & action_mask);
   if (action == after_switch::park) {
-    std::uint32_t word_now = s->wait_word.load(std::memory_order_acquire);
-    if (RAMIE_PLANT(parked_without_claim)) {
-      s->wait_word.store((word_now & ~wait_word::state_mask) | wait_word::parked, std::memory_order_release);
-      return;
+    const std::uint32_t seen = s->wait_word.load(std::memory_order_acquire);
+    if (wait_word::state_of(seen) == wait_word::armed) [[likely]] {
+      s->parked.store(wait_word::mark_of(seen), std::memory_order_release);
+      light_fence();
+      if ((s->wait_word.load(std::memory_order_acquire) & wait_word::early) == 0 || RAMIE_PLANT(parked_without_look))
+          [[likely]]
+        return;
     }
-    if ((word_now & wait_word::state_mask) == wait_word::armed &&
-        s->wait_word.compare_exchange_strong(word_now, (word_now & ~wait_word::state_mask) | wait_word::parked,
-                                             std::memory_order_acq_rel)) [[likely]]
-      return;
-    park_slowly(s);
+    park_slowly(s, seen);
   } else if (action == after_switch::make_ready) {
     if (w->wakes_here && w->ready.try_push(s)) [[likely]]
       w->owner->published_ready(w);

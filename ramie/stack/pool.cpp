@@ -16,8 +16,9 @@
 // Stacks of the kind `fresh` are P5 as soon as they come back, in no cache, and get fresh pages and a guard on the way
 // from there to P3. One for which the system has no mapping then is lost.
 //
-// The fields of the descriptor that the scheduler owns (saved, wait_word, occupant) are never written here after the
-// first hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its wait is over.
+// The fields of the descriptor that the scheduler owns (saved, wait_word, parked, occupant) are never written here
+// after the first hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its
+// wait is over.
 #include <ramie/stack/pool.hpp>
 
 #include <ramie/base/atomic.hpp>

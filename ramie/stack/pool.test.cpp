@@ -216,9 +216,12 @@ TEST(stacks, keep_their_descriptor_and_its_epoch_over_reuse) {
   stack_class& c = stack_class_of(32 * kib, guard_kind::none);
   // Fresh ones begin with zero. Others were used by no test before, for nobody else writes this word.
   std::vector<stack*> stacks = acquire_many(c, 50);
+  const auto own = [](const stack* s) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(s)); };
   for (stack* s : stacks) {
     EXPECT_EQ(s->wait_word.load(), 0u);
-    s->wait_word = 77 << 5 | s->index << 12;
+    EXPECT_EQ(s->parked.load(), 0u);
+    s->wait_word = own(s);
+    s->parked = ~own(s);
   }
   const std::set<stack*> known(stacks.begin(), stacks.end());
   release_all(stacks);
@@ -228,8 +231,9 @@ TEST(stacks, keep_their_descriptor_and_its_epoch_over_reuse) {
     for (int i = 0; i < 50; ++i) stacks.push_back(cached ? cache.try_acquire() : acquire_stack(c));
     for (stack* s : stacks) {
       EXPECT_TRUE(known.contains(s));
-      EXPECT_EQ(s->wait_word.load(), 77 << 5 | s->index << 12);
-      if (cached) s->wait_word = 0;
+      EXPECT_EQ(s->wait_word.load(), own(s));
+      EXPECT_EQ(s->parked.load(), ~own(s));
+      if (cached) s->wait_word = s->parked = 0;
     }
     release_all(stacks);
   }

@@ -78,7 +78,6 @@ stack* hand_out(slab& s) noexcept {
   const std::uint32_t slot = s.handed_out.load(std::memory_order_relaxed);  // written only under the lock
   const std::uint32_t index = s.first_index + slot;
   auto* made = new (s.descriptor(slot)) stack{};  // zero, wait_word included
-  made->index = index;
   made->owner = s.owner;
   made->top = s.base + (std::size_t{slot} + 1) * s.slot_size - index % colours * colour_step;
   s.handed_out.store(slot + 1, std::memory_order_release);  // S3

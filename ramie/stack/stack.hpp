@@ -17,8 +17,8 @@ class wait;         // sched/wait.hpp
 
 struct alignas(64) stack {
   context saved;                    // where to resume; complete only after the switch away
-  atomic<std::uint32_t> wait_word;  // sched/wait.hpp: epoch, reason, state
-  std::uint32_t index;              // which slot of the class
+  atomic<std::uint32_t> wait_word;  // sched/wait_word.hpp: epoch, reason, state
+  atomic<std::uint32_t> parked;     // the same: for which wait it was left
   atomic<void*> occupant;           // the task that runs or waits here, null while pooled
   union {
     stack* next;          // link of the pool's free lists and of the run queues

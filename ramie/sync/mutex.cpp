@@ -197,7 +197,7 @@ bool mutex::worth_spinning(const detail::fork_deque* w) const noexcept {
   if (holder == nullptr || detail::is_thread(holder)) return true;
   // Descriptors of stacks are never freed.
   const auto* s = static_cast<const detail::stack*>(holder);
-  return (s->wait_word.load(std::memory_order_relaxed) & detail::wait_word::state_mask) != detail::wait_word::parked;
+  return !detail::is_parked(*s);
 }
 
 bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_location& where) {
@@ -250,7 +250,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     }
     node n;
     n.starving = passes >= passes_most || now - since >= patience;
-    detail::wait pause{detail::wait::kind::uninterruptible, site};
+    detail::wait pause{detail::wait::kind::uninterruptible, site, detail::wait::wakers::under_one_lock};
     n.waiter = pause.ref();
     if (!enqueue(n, passes > 0, awake)) {
       pause.withdraw();  // nobody could claim it

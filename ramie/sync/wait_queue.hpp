@@ -87,7 +87,7 @@ class wait_queue : public word_lock {
   RAMIE_ALWAYS_INLINE void unlock_and_wait(std::uint64_t value, const wait_site& site, std::uint64_t tag = 0) {
     queued_wait node;
     node.tag = tag;
-    wait pause{wait::kind::cancellable, site};
+    wait pause{wait::kind::cancellable, site, wait::wakers::under_one_lock};
     node.waiter = pause.ref();
     if (RAMIE_PLANT(word_lock_early)) unlock(value);
     list_.push_back(node);

@@ -164,13 +164,15 @@ std::map<const void*, std::string> places(const std::vector<event>& events, std:
 
 std::string engine::trace() const {
   constexpr std::size_t shown = 400;
-  const std::size_t from = events_.size() > shown ? events_.size() - shown : 0;
+  // The last ones, or, of a run that went on in vain for long, those around an earlier one.
+  const std::size_t last = std::min<std::size_t>(events_.size(), number_from("RAMIE_TRACE_UNTIL", events_.size()));
+  const std::size_t from = last > shown ? last - shown : 0;
   const auto where = places(events_, from);
   std::map<const void*, std::size_t> objects;  // named in the order of their first use
   for (const event& e : events_)
     if (e.at != nullptr) objects.emplace(e.at, objects.size());
   std::ostringstream out;
-  for (std::size_t i = from; i < events_.size(); ++i) {
+  for (std::size_t i = from; i < last; ++i) {
     const event& e = events_[i];
     char line[160];
     std::snprintf(line, sizeof line, "%7llu  %*sthread %u: %s", static_cast<unsigned long long>(e.step),

@@ -3,6 +3,9 @@
 #include "simulator.hpp"
 
 #include <ramie/ramie.hpp>
+#include <ramie/sched/spin_lock.hpp>
+#include <ramie/sched/wait.hpp>
+#include <ramie/sched/worker.hpp>
 
 #include <gtest/gtest.h>
 
@@ -161,8 +164,89 @@ TEST(parking, loses_no_wake_up) {
 TEST(parking, a_fiber_woken_before_it_left_is_found) {
   expect_found(plant::waiter_woken_too_early, "woken too early", {.seeds = 20'000}, play_with_a_thread);
 }
-TEST(parking, a_wake_up_that_is_overwritten_is_found) {
-  expect_found(plant::parked_without_claim, "parked without claim", {.seeds = 20'000}, play_with_a_thread);
+
+/// A fiber that waits in a place with a lock, somebody who wakes it there, and an inspector who holds it and lets it
+/// stand, or cancels it.
+template <detail::wait::wakers by>
+void claim_beside_an_inspector() {
+  runtime rt{workers(1)};
+  detail::spin_lock lock;
+  detail::waiter_ref place;  // under the lock
+  detail::atomic<detail::stack*> where{nullptr};
+  detail::atomic<bool> over{false};
+  int handed = 0;
+  int woken = 0;
+  int stopped = 0;
+  int claims = 0;
+  int stops = 0;
+  {
+    auto fiber = rt.spawn([&] {
+      where.store(detail::current_worker()->running, std::memory_order_release);
+      for (int i = 0; i < 5; ++i) {
+        lock.lock();
+        detail::wait pause{detail::wait::kind::cancellable, {"test", {}}, by};
+        place = pause.ref();
+        lock.unlock();
+        if (pick(3) == 0) detail::os_sleep(pick(3000));  // preempted before it leaves
+        if (pause.suspend() == detail::wake_reason::event) {
+          check(++woken == handed, "woken without what was to be handed over");
+        } else {
+          ++stopped;
+          std::lock_guard guard{lock};
+          place = {};
+        }
+      }
+      over.store(true, std::memory_order_release);
+    });
+    simulated_thread waker{[&] {
+      while (!over.load(std::memory_order_acquire)) {
+        lock.lock();
+        detail::claimed_wait won;
+        if (place) won = detail::claim(std::exchange(place, {}));
+        lock.unlock();
+        if (!won) {
+          detail::spin_pause();
+          continue;
+        }
+        ++handed;
+        ++claims;
+        won.go_on();
+      }
+    }};
+    simulated_thread inspector{[&] {
+      for (int i = 0; i < 12 && !over.load(std::memory_order_acquire); ++i) {
+        bool cancel = pick(3) == 0;
+        detail::stack* s = where.load(std::memory_order_acquire);
+        if (s == nullptr) continue;
+        const detail::inspection here;
+        if (const std::uint32_t word = pick(2) == 0 ? detail::try_hold_parked(here, *s) : 0; word != 0)
+          detail::let_stand(*s, word);
+        else if (detail::inspect_and_cancel(
+                     here, *s, [](const void* yes, const void*) { return *static_cast<const bool*>(yes); }, &cancel))
+          ++stops;
+      }
+    }};
+    fiber.join();
+  }
+  check(woken == claims && stopped == stops, "a wait was won twice, or by nobody");
+}
+constexpr auto claim_under_a_lock = &claim_beside_an_inspector<detail::wait::wakers::under_one_lock>;
+constexpr auto claim_as_any = &claim_beside_an_inspector<detail::wait::wakers::any>;
+TEST(parking, is_claimed_once_beside_inspectors) {
+  expect_sound("claims under a lock", {.seeds = 4000}, claim_under_a_lock);
+  expect_sound("claims by anybody", {.seeds = 2000}, claim_as_any);
+}
+TEST(parking, without_its_second_look_is_found) {
+  expect_found(plant::parked_without_look, "parked without a look", {.seeds = 20'000}, claim_as_any);
+}
+TEST(parking, an_early_claim_without_its_fence_is_found) {
+  expect_found(plant::early_claim_no_fence, "early claim, no fence", {.seeds = 20'000}, claim_as_any);
+}
+TEST(parking, an_early_claim_that_is_settled_twice_is_found) {
+  expect_found(plant::early_claim_settled_twice, "early claim settled twice", {.seeds = 20'000}, claim_as_any);
+}
+TEST(parking, a_claim_beside_an_inspector_is_found) {
+  expect_found(plant::claimed_beside_inspector, "claimed beside an inspector", {.seeds = 20'000}, claim_under_a_lock);
 }
 
 void sleep_and_time_out() {

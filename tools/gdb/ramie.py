@@ -21,7 +21,7 @@ import gdb
 import gdb.printing
 import gdb.unwinder
 
-VERSION = 1
+VERSION = 2
 WAITS = {0: "running", 1: "begins to wait", 2: "waits", 3: "is being woken"}
 RESIDENT = 2  # task_kind
 # What `ramie bt` leaves out: the library's part of a wait, and the scheduler below the fiber's function.
@@ -168,6 +168,13 @@ class Task:
         return f'{kind} "{self.name}" {self.at:#x}' if self.name else f"{kind} {self.at:#x}"
 
 
+def wait_state(word, mark):
+    """A key of WAITS; ramie/sched/wait_word.hpp has the layout."""
+    state = word & 3
+    left = mark & ~2 & 0xFFFFFFFF == (word >> 7 << 2 | 1) & 0xFFFFFFFF
+    return 2 if state == 1 and left else state
+
+
 class Fiber:
     """What is on a stack."""
 
@@ -179,7 +186,7 @@ class Fiber:
         self.fp = word(at + layout["stack.fp"])
         self.pc = word(at + layout["stack.pc"])
         self.worker = by_stack.get(at)
-        state = half(at + layout["stack.wait_word"]) & 3
+        state = wait_state(half(at + layout["stack.wait_word"]), half(at + layout["stack.parked"]))
         self.parked = state >= 2 and self.worker is None
         self.state = WAITS[state]
         if self.worker is not None:
