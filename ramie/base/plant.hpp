@@ -15,6 +15,7 @@ enum class plant : std::uint8_t {
   alter_newest_unchecked,      // spawn_deque.hpp: P3 left out where the newest is altered
   biased_lock_no_fence,        // biased_lock.hpp: T3 left out
   adaptive_lock_no_fence,      // adaptive_lock.hpp: B2 without its fence
+  adaptive_lock_slot_taken,    // adaptive_lock.hpp: a third worker owns it in a slot that is another's
   sleep_without_look,          // idle_set.hpp: S3 left out
   sleep_no_fence,              // idle_set.hpp: S2 left out
   injection_unannounced,       // idle_set.hpp: I3 and I4 before I1

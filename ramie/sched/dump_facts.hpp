@@ -1,8 +1,8 @@
 // What a dump finds out about a fiber or an actor.
 //
-// A parked fiber is held (wait_word.hpp) while it is looked at, so what is its own stands still. Everything else may change
-// or go away at any time: it is read by copy_from, which fails instead of faulting, and may turn out to be nonsense. So
-// texts are cut to a length, and no address is followed twice.
+// A parked fiber is held (wait_word.hpp) while it is looked at, so what is its own stands still. Everything else may
+// change or go away at any time: it is read by copy_from, which fails instead of faulting, and may turn out to be
+// nonsense. So texts are cut to a length, and no address is followed twice.
 #pragma once
 
 #include <ramie/sched/peek.hpp>

@@ -85,6 +85,7 @@ struct fork_deque {
   word<std::uint64_t> contended{0};           // mutexes that somebody else had
   word<std::uint64_t> seized{0};              // adaptive locks that were another worker's
   bool alone = false;                         // the only worker of its runtime, but for spares
+  std::uint16_t lock_id = 0;                  // no other worker's; 0: can own no adaptive_lock
 
   RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
   /// It was held in vain, and is not to count as something done: else threads that get into each other's way would look

@@ -529,6 +529,7 @@ worker::worker(scheduler& s, std::uint32_t n, stack_class& c)
   favours = favour.get();
   blocks_here = &blocks;
   alone = s.regular_workers() == 1;
+  lock_id = identity.value();
   base = fork_slots.get() + 1;
   end = base + fork_capacity;
   bottom.store_relaxed(base);

@@ -4,6 +4,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/random.hpp>
+#include <ramie/sched/adaptive_lock.hpp>
 #include <ramie/sched/current.hpp>
 #include <ramie/sched/favour_cell.hpp>
 #include <ramie/sched/fork_deque.hpp>
@@ -87,6 +88,7 @@ struct alignas(128) worker : fork_deque {
   std::unique_ptr<observer> measuring;  // paint_stacks: `watched_tasks` while there is no other
   std::unique_ptr<fork_slot[]> fork_slots;
   own_favour_cell favour;
+  lock_identity identity;
   std::array<ready_item, ready_queue::steal_most>
       loot{};  // what was stolen at once; here to keep the loop's stack small
   struct look {

@@ -71,10 +71,11 @@ void exclude_each_other() {
   detail::adaptive_lock lock{static_cast<std::uint8_t>(pick(2))};  // owned at the first or second use in a row
   int inside = 0;
   int entered = 0;
-  std::array<detail::fork_deque, 2> workers;  // as if the threads were workers
+  std::array<detail::fork_deque, 3> workers;  // as if the threads were workers; one of them cannot be an owner
+  for (std::uint16_t i = 0; i < 3; ++i) workers[i].lock_id = static_cast<std::uint16_t>(i + 1);
   auto use = [&](detail::fork_deque* as) {
     ramie_current_forks = as;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 6; ++i) {
       const auto way = pick(4);
       const bool as_owner = way == 1 && lock.try_enter_as_owner(as);
       if (way == 0 && !lock.try_lock()) continue;
@@ -92,13 +93,17 @@ void exclude_each_other() {
   {
     simulated_thread first{[&] { use(&workers[0]); }};
     simulated_thread second{[&] { use(&workers[1]); }};
-    simulated_thread third{[&] { use(nullptr); }};
+    simulated_thread third{[&] { use(&workers[2]); }};
+    simulated_thread fourth{[&] { use(nullptr); }};
   }
   check(entered >= 1, "nobody got the lock");
 }
 TEST(adaptive_lock, excludes) { expect_sound("adaptive lock", {.seeds = 20'000}, exclude_each_other); }
 TEST(adaptive_lock, without_its_fence_is_found) {
   expect_found(plant::adaptive_lock_no_fence, "adaptive lock, no fence", {.seeds = 20'000}, exclude_each_other);
+}
+TEST(adaptive_lock, in_the_slot_of_another_is_found) {
+  expect_found(plant::adaptive_lock_slot_taken, "adaptive lock, slot taken", {.seeds = 50'000}, exclude_each_other);
 }
 
 // ---- the word of a wait, as plain threads use it -------------------------------------------------------------------
