@@ -31,7 +31,7 @@ class items {
 
 class ready_queues : public ::testing::Test {
  protected:
-  void SetUp() override { init_fences(); }
+  static void SetUpTestSuite() { init_fences(); }  // before the queue is made
   ready_queue queue;
 };
 
