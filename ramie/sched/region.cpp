@@ -89,6 +89,17 @@ limits limits_of(task& t) noexcept {
   return found;
 }
 
+bool is_unlimited(const task& t) noexcept {
+  if (stopped_first.load(std::memory_order_acquire) != nullptr) return false;
+  for (const task* at = &t; at != nullptr; at = at->parent) {
+    const task_extras* const extras = at->extras.load(std::memory_order_acquire);
+    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_acquire) != nullptr) ||
+        (at->flags.load(std::memory_order_acquire) & task::stop_flag) != 0)
+      return false;
+  }
+  return true;
+}
+
 limits limits_of_thread() noexcept {
   limits found;
   look_outwards(chain_of_thread(), nullptr, found);

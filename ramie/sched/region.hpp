@@ -46,6 +46,9 @@ struct limits {
 
 /// Of the code that runs, or waits, as `t`. Any thread that keeps `t` alive.
 limits limits_of(task& t) noexcept;
+/// True if nothing bounds it: no region, no stopped scope, and nobody was asked to stop. A cheaper look for what is so
+/// most of the time. As above.
+bool is_unlimited(const task& t) noexcept;
 /// Of the calling plain thread.
 limits limits_of_thread() noexcept;
 

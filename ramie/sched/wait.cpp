@@ -29,8 +29,8 @@ constexpr int looks_for_mark = RAMIE_INTERLEAVE ? 2 : 32;
 constinit atomic<std::uint32_t> inspectors{0};
 
 std::uint32_t claimed(std::uint32_t word, wake_reason reason) noexcept {
-  return (epoch_of(word) + 1) << epoch_shift | (word & early) | static_cast<std::uint32_t>(reason) << reason_shift |
-         running;
+  return ((word & ~(epoch_unit - 1)) + epoch_unit) | (word & early) |
+         static_cast<std::uint32_t>(reason) << reason_shift | running;
 }
 
 bool is_running_fiber(const stack& s) noexcept {
@@ -101,7 +101,7 @@ auto end_by(wake_reason reason) noexcept {
 
 /// For `take`: the very wait that is meant, not a later one of the same fiber or thread.
 auto is_wait(const waiter_ref& waiter) noexcept {
-  return [epoch = waiter.epoch()](std::uint32_t word) { return (epoch_of(word) & reference_epochs) == epoch; };
+  return [epoch = waiter.epoch()](std::uint32_t word) { return epoch_of(word) == epoch; };
 }
 
 struct thread_stack : stack {
@@ -283,15 +283,20 @@ waiting_threads look_at_waiting_threads() noexcept { return all_thread_descripto
 
 const char mutex_reason[] = "mutex";
 
-wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fiber}, may_throw_{false}, site_{&site} {
+RAMIE_NOINLINE void wait::begin_of_thread(kind k) noexcept {
+  mode_ = mode::thread;
+  self_ = thread_descriptor();
+  since_ns_ = 0;
+  time_ns_ = region::never;
+  if (k == kind::cancellable && std::uncaught_exceptions() == 0) time_ns_ = limits_of_thread().deadline_ns;
+  arm(0);
+}
+
+// The rare cases stand in functions of their own, called last: so the usual one saves no registers.
+wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fiber}, site_{&site} {
   worker* w = current_worker();
   if (w == nullptr || w->running == nullptr) [[unlikely]] {
-    mode_ = mode::thread;
-    self_ = thread_descriptor();
-    since_ns_ = 0;
-    time_ns_ = region::never;
-    if (k == kind::cancellable && std::uncaught_exceptions() == 0) time_ns_ = limits_of_thread().deadline_ns;
-    arm(0);
+    begin_of_thread(k);
     return;
   }
   time_ns_ = w->clock_ns.load(std::memory_order_relaxed);
@@ -299,28 +304,40 @@ wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fibe
   task* t = w->current();
   RAMIE_ASSERT(t != nullptr, "a worker's own code tried to suspend");
   t->home.store(w, std::memory_order_relaxed);
-  if (k == kind::cancellable) {
-    // A destructor that runs while an exception passes must be able to wait without a second exception.
-    may_throw_ = static_cast<std::uint32_t>(w->exceptions->uncaught) == 0;
-    if (may_throw_ && (t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]]
-      may_throw_ = !limits_of(*t).shielded;
+  std::uint32_t flags = static_cast<std::uint32_t>(k) | static_cast<std::uint32_t>(by);
+  // A destructor that runs while an exception passes must be able to wait without a second exception.
+  if (static_cast<std::uint32_t>(w->exceptions->uncaught) != 0) [[unlikely]]
+    flags &= ~cancellable;
+  if ((t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]] {
+    begin_limited(*t, flags);
+    return;
   }
-  arm((may_throw_ ? cancellable : 0) | (by == wakers::under_one_lock ? under_one_lock : 0));
-  if (k == kind::uninterruptible || static_cast<std::uint32_t>(w->exceptions->uncaught) != 0) return;
+  arm(flags);
+  if ((flags & cancellable) == 0) return;
   light_fence();
   if ((t->flags.load(std::memory_order_acquire) & (task::stop_flag | task::limited)) != 0 ||
       w->draining.load(std::memory_order_relaxed)) [[unlikely]]
     look_at_limits(*t);
 }
 
-void wait::arm(std::uint32_t flags) noexcept {
-  const std::uint32_t epoch = epoch_of(self_->wait_word.load(std::memory_order_relaxed));
-  ref_ = waiter_ref{self_, epoch};
-  self_->waiting = this;
-  self_->wait_word.store(epoch << epoch_shift | flags | armed, std::memory_order_release);
+RAMIE_NOINLINE void wait::begin_limited(task& t, std::uint32_t flags) noexcept {
+  const bool ends = (flags & cancellable) != 0;
+  // Strands come here too, with nothing around them more often than not.
+  if (ends && !is_unlimited(t) && limits_of(t).shielded) flags &= ~cancellable;
+  arm(flags);
+  if (!ends) return;
+  light_fence();
+  if (!is_unlimited(t) || current_worker()->draining.load(std::memory_order_relaxed)) look_at_limits(t);
 }
 
-void wait::look_at_limits(task& t) noexcept {
+RAMIE_ALWAYS_INLINE void wait::arm(std::uint32_t flags) noexcept {
+  const std::uint32_t word = self_->wait_word.load(std::memory_order_relaxed);
+  ref_ = waiter_ref::of(self_, word);
+  self_->waiting = this;
+  self_->wait_word.store((word & ~(epoch_unit - 1)) | flags | armed, std::memory_order_release);
+}
+
+RAMIE_NOINLINE void wait::look_at_limits(task& t) noexcept {
   const limits bounds = limits_of(t);
   if (bounds.deadline_ns != region::never) {
     since_ns_ = time_ns_;
@@ -353,14 +370,15 @@ wake_reason wait::suspend_slowly() {
 
 wake_reason wait::suspend_fiber() {
   for (int round = 0;;) {
-    const std::uint32_t state = state_of(self_->wait_word.load(std::memory_order_acquire));
+    const std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
+    const std::uint32_t state = state_of(word);
     if (state == held) {
       pause_a_little(round);
       continue;
     }
     if (state != armed || suspend_out_of_line(current_forks(), after_switch::park)) break;
     // No stack for the rest of the worker's work.
-    if (may_throw_) {
+    if ((word & cancellable) != 0) {
       if (!withdraw()) continue;
       throw resource_error{
           "ramie: cannot suspend: no stack to be had for other work (see vm.max_map_count, RLIMIT_AS, "

@@ -28,6 +28,12 @@ class waiter_ref {
   waiter_ref() noexcept = default;
   waiter_ref(const stack* s, std::uint32_t epoch) noexcept
       : bits_{reinterpret_cast<std::uintptr_t>(s) | (epoch & 0x3f) | (std::uint64_t{epoch >> 6 & 0xffff} << 48)} {}
+  /// The wait that `word` of `s` is about.
+  static waiter_ref of(const stack* s, std::uint32_t word) noexcept {
+    static_assert(wait_word::epoch_shift == 10);  // so the 16 high bits are where they have to be but for a shift
+    return from_bits(reinterpret_cast<std::uintptr_t>(s) | (word >> wait_word::epoch_shift & 0x3f) |
+                     std::uint64_t{word & 0xffff'0000u} << 32);
+  }
   static waiter_ref from_bits(std::uint64_t bits) noexcept {
     waiter_ref ref;
     ref.bits_ = bits;
@@ -126,10 +132,10 @@ struct waiting_threads {
 /// One suspension of the calling fiber or plain thread. Lives on its stack.
 class wait {
  public:
-  enum class kind : bool { uninterruptible = false, cancellable = true };
+  enum class kind : std::uint32_t { uninterruptible = 0, cancellable = wait_word::cancellable };
   /// Who may claim it, apart from inspectors. under_one_lock: the reference is in one place alone, whoever claims holds
   /// the lock of that place, and the waiter takes that lock before it waits again, unless it was claimed by an event.
-  enum class wakers : bool { any = false, under_one_lock = true };
+  enum class wakers : std::uint32_t { any = 0, under_one_lock = wait_word::under_one_lock };
 
   /// Of a wait that stands still: its stack is held.
   [[nodiscard]] static wait_facts facts(const wait& held) noexcept {
@@ -174,6 +180,8 @@ class wait {
   wake_reason suspend_thread_until(std::int64_t deadline_ns) noexcept;
   wake_reason suspend_until_ns(std::int64_t deadline_ns);
   void arm(std::uint32_t flags) noexcept;
+  void begin_of_thread(kind k) noexcept;
+  void begin_limited(task& t, std::uint32_t flags) noexcept;
   void admit_others() noexcept;
   void look_at_limits(task& t) noexcept;
 
@@ -182,7 +190,6 @@ class wait {
   stack* self_;
   waiter_ref ref_;
   mode mode_;
-  bool may_throw_;
   // In mode::fiber: when it began. Otherwise: the limit of the regions around it.
   std::int64_t time_ns_;
   const wait_site* site_;
@@ -192,8 +199,7 @@ class wait {
 inline bool is_over(waiter_ref waiter) noexcept {
   const std::uint32_t word = waiter.who()->wait_word.load(std::memory_order_acquire);
   const std::uint32_t state = word & wait_word::state_mask;
-  return (word >> wait_word::epoch_shift & wait_word::reference_epochs) != waiter.epoch() ||
-         state == wait_word::running;
+  return wait_word::epoch_of(word) != waiter.epoch() || state == wait_word::running;
 }
 
 }  // namespace ramie::detail

@@ -44,7 +44,9 @@ TEST(waiter_refs, keep_the_low_22_bits_of_an_epoch) {
   EXPECT_EQ((waiter_ref{s, 0x07ff'ffff}.epoch()), 0x3f'ffffu);
   EXPECT_EQ((waiter_ref{s, 0x0040'0000}.epoch()), 0u);
   EXPECT_EQ((waiter_ref{s, 0x0740'0001}.who()), s);
-  EXPECT_EQ(0x07ff'ffffu & wait_word::reference_epochs, 0x3f'ffffu);
+  EXPECT_EQ((waiter_ref::of(s, 0xffff'ffff).epoch()), 0x3f'ffffu);
+  EXPECT_EQ((waiter_ref::of(s, 0x0001'2fff).epoch()), 0x4bu);
+  EXPECT_EQ((waiter_ref::of(s, 0xffff'ffff).who()), s);
 }
 
 TEST(waiter_refs, name_nobody_at_first) {
@@ -54,13 +56,13 @@ TEST(waiter_refs, name_nobody_at_first) {
 
 TEST(waits, of_a_descriptor_survive_the_wrap_of_its_epoch) {
   stack s{};
-  for (const std::uint32_t epoch : {0x3f'ffffu, 0x1ff'ffffu}) {  // the last of a reference, the last of the word
+  for (const std::uint32_t epoch : {0x1f'ffffu, 0x3f'ffffu}) {
     s.wait_word.store(epoch << wait_word::epoch_shift | wait_word::armed);
     const waiter_ref ref{&s, epoch};
     EXPECT_TRUE(wake(ref, wake_reason::timeout));
     EXPECT_FALSE(wake(ref));
     EXPECT_EQ(s.wait_word.load() & wait_word::state_mask, wait_word::running);
-    EXPECT_EQ(s.wait_word.load() >> wait_word::epoch_shift, (epoch + 1) & 0x1ff'ffff);
+    EXPECT_EQ(s.wait_word.load() >> wait_word::epoch_shift, (epoch + 1) & 0x3f'ffff);
   }
 }
 

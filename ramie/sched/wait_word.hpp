@@ -17,8 +17,8 @@
 //     Otherwise the destination and the waker both may find that it has to be made ready: the one by its
 //     second look, the other by looking for the mark once more, after a heavy fence. At least one does. Who takes
 //     `early` out of the word makes the stack ready. (A fiber that claims its own wait need not do any of this.)
-// Descriptors are never freed (stack.hpp), so W4 may come arbitrarily late. Only the low 22 bits of the epoch travel in
-// a reference: a waker would have to sleep through exactly 4,194,304 waits of one stack to be mistaken.
+// Descriptors are never freed (stack.hpp), so W4 may come arbitrarily late. An epoch has 22 bits, as many as fit into a
+// reference: a waker would have to sleep through exactly 4,194,304 waits of one stack to be mistaken.
 //
 // A plain thread waits on a descriptor of its own by futex; it stays `armed`, and without a mark, until it is claimed.
 //
@@ -62,8 +62,8 @@ inline constexpr unsigned reason_shift = 3;
 inline constexpr std::uint32_t reason_mask = 3;
 inline constexpr std::uint32_t early = 32;
 inline constexpr std::uint32_t under_one_lock = 64;
-inline constexpr unsigned epoch_shift = 7;
-inline constexpr std::uint32_t reference_epochs = (1u << 22) - 1;
+inline constexpr unsigned epoch_shift = 10;
+inline constexpr std::uint32_t epoch_unit = 1u << epoch_shift;
 
 inline constexpr std::uint32_t claiming = 2;
 
@@ -75,7 +75,7 @@ inline constexpr std::uint32_t claiming = 2;
 }
 /// Of a stack that was left for the wait that `word` is about.
 [[nodiscard]] RAMIE_ALWAYS_INLINE constexpr std::uint32_t mark_of(std::uint32_t word) noexcept {
-  return epoch_of(word) << 2 | 1;
+  return (word & ~(epoch_unit - 1)) | 1;
 }
 
 }  // namespace wait_word

@@ -68,7 +68,7 @@ RAMIE_COLD void park_slowly(stack* s, std::uint32_t first) noexcept {
       }
     } else {
       // Else it went on, woken by somebody who saw the mark.
-      if (state_of(word) != running || (word & early) == 0 || mark_of(first) + 4 != mark_of(word)) return;
+      if (state_of(word) != running || (word & early) == 0 || epoch_of(first + epoch_unit) != epoch_of(word)) return;
       if (!marked || s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_acq_rel))
         make_ready(s);
       return;

@@ -171,7 +171,7 @@ class Task:
 def wait_state(word, mark):
     """A key of WAITS; ramie/sched/wait_word.hpp has the layout."""
     state = word & 3
-    left = mark & ~2 & 0xFFFFFFFF == (word >> 7 << 2 | 1) & 0xFFFFFFFF
+    left = mark & ~2 & 0xFFFFFFFF == (word & ~0x3FF & 0xFFFFFFFF) | 1
     return 2 if state == 1 and left else state
 
 
