@@ -4,6 +4,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/backoff.hpp>
+#include <ramie/sched/fence.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/region.hpp>
 #include <ramie/sched/scheduler.hpp>
@@ -220,6 +221,7 @@ bool wake(waiter_ref waiter, wake_reason reason) noexcept {
 }
 
 inspection::inspection() noexcept {
+  init_fences();  // a dump may come before the first runtime: the fence must be of the kind that wakers go by
   inspectors.fetch_add(1, std::memory_order_seq_cst);
   if (!RAMIE_PLANT(cancelled_unfenced)) heavy_fence();
 }
