@@ -574,7 +574,7 @@ void worker::thread_main() noexcept {
 #elif RAMIE_ASAN
   hooks.before(lowest_usable(*first), usable_size(*first), nullptr, false);
 #endif
-  running = first;
+  this->running = first;  // cppcheck takes the plain name for wait_word::running
   const transfer back = switch_context(native, first->saved, {0, this});
   hooks.after();
   finish_switch(this, back.word);
