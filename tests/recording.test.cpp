@@ -53,6 +53,93 @@ TEST(statistics, are_those_of_the_workers_together) {
   EXPECT_EQ(s.run.count(), 0u);  // not asked for
 }
 
+class counting_actor : public actor<counting_actor> {
+ public:
+  void on(int) { ++handled_; }
+  int on(std::string) { return handled_; }
+
+ private:
+  int handled_ = 0;
+};
+
+TEST(statistics, count_turns_that_actors_end_to_let_others_run) {
+  runtime rt{{.workers = 1}};
+  rt.run([&] {
+    auto few = spawn_actor<counting_actor>();
+    for (int i = 0; i < 40; ++i) few.tell(i);
+    EXPECT_EQ(few.ask(std::string{}), 40);
+    EXPECT_EQ(rt.counters().time_slices, 0u);
+    auto many = spawn_actor<counting_actor>();
+    for (int i = 0; i < 1000; ++i) many.tell(i);
+    EXPECT_EQ(many.ask(std::string{}), 1000);
+    // The question was in the mailbox, too.
+    EXPECT_EQ(rt.counters().time_slices, 1001u / 64);
+  });
+  EXPECT_EQ(rt.statistics().workers.at(0).counted.time_slices, 1001u / 64);
+}
+
+TEST(statistics, count_what_came_from_other_threads) {
+  runtime rt{{.workers = 1, .spare_workers = 0}};
+  constexpr std::uint64_t fibers = 20;
+  for (std::uint64_t i = 0; i < fibers; ++i) rt.spawn([] {}).join();
+  EXPECT_EQ(rt.counters().injected, fibers);  // this thread is no worker
+  rt.run([] {
+    for (std::uint64_t i = 0; i < fibers; ++i) spawn([] {}).join();
+  });
+  EXPECT_EQ(rt.counters().injected, fibers + 1);  // but one that spawns its own has them in a queue of its own
+  EXPECT_EQ(rt.statistics().workers.at(0).counted.injected, fibers + 1);
+
+  runtime shared{{.workers = 1, .placement = placement::shared_queue, .spare_workers = 0}};
+  shared.run([] {
+    for (std::uint64_t i = 0; i < fibers; ++i) spawn([] {}).join();
+  });
+  EXPECT_GE(shared.counters().injected, fibers + 1);
+}
+
+TEST(statistics, count_wakes_here_and_elsewhere) {
+  runtime rt{{.workers = 2, .placement = placement::dedicated, .spare_workers = 0}};
+  constexpr std::uint64_t questions = 100;
+  const auto ask_from = [&](int worker) {
+    const runtime_counters before = rt.counters();
+    rt.spawn(fiber_options{.worker = worker}, [&] {
+        auto asked = spawn_actor<counting_actor>(actor_options{.worker = 0});
+        for (std::uint64_t i = 0; i < questions; ++i) asked.ask(std::string{});
+        asked.stop();
+        asked.join();
+      }).join();
+    runtime_counters counted = rt.counters();
+    counted.wakes -= before.wakes;
+    counted.wakes_elsewhere -= before.wakes_elsewhere;
+    return counted;
+  };
+  const runtime_counters together = ask_from(0);
+  EXPECT_GE(together.wakes, 2 * questions);  // the actor by the question, and who asks by the answer
+  EXPECT_EQ(together.wakes_elsewhere, 0u);
+  const runtime_counters apart = ask_from(1);
+  EXPECT_GE(apart.wakes_elsewhere, 1u);  // by the first question; later ones may find the actor running still
+  EXPECT_EQ(apart.migrations, 0u);       // what is pinned stays
+  EXPECT_EQ(apart.steals_tried, 0u);
+  EXPECT_GT(apart.sleeps, 0u);
+}
+
+TEST(statistics, count_thefts) {
+  // Two that end together only: the second has to be stolen, for nobody counts as stalled so soon.
+  runtime rt{{.workers = 2, .spare_workers = 0, .stall_after = 60s}};
+  rt.run([] {
+    std::atomic<int> running{0};
+    const auto meet = [&] {
+      running.fetch_add(1);
+      while (running.load() != 2) std::this_thread::yield();
+    };
+    auto other = spawn(meet);
+    meet();
+    other.join();
+  });
+  const runtime_counters counted = rt.counters();
+  EXPECT_GE(counted.steals, 1u);
+  EXPECT_GE(counted.steals_tried, counted.steals);
+}
+
 TEST(statistics, show_what_waits_where) {
   runtime rt{{.workers = 1, .name = "queues"}};
   rt.run([&] {
@@ -91,7 +178,10 @@ TEST(statistics, measure_turns_and_waits_if_asked_to) {
       << text;
   EXPECT_TRUE(has(text, "ramie_run_seconds_count{runtime=\"measured\"} " + std::to_string(s.run.count()) + "\n"))
       << text;
-  EXPECT_TRUE(has(text, "ramie_dispatches_total{runtime=\"measured\",worker=\"0\"} ")) << text;
+  for (const char* counter : {"dispatches", "steals", "steals_tried", "wakes", "wakes_elsewhere", "migrations",
+                              "sleeps", "injections", "time_slices"})
+    EXPECT_TRUE(has(text, "\nramie_" + std::string{counter} + "_total{runtime=\"measured\",worker=\"0\"} "))
+        << counter << ": " << text;
 }
 
 TEST(statistics, escape_names) {

@@ -59,6 +59,24 @@ TEST(ramie_lab, prints_a_table_otherwise) {
   EXPECT_NE(outcome.output.find("right"), std::string::npos);
 }
 
+TEST(ramie_lab, shows_what_was_counted_if_asked_to) {
+  const std::vector<std::string> arguments{"pingpong", "--messages", "100", "--style", "actor", "--runs", "2"};
+  std::vector<std::string> asked = arguments;
+  asked.emplace_back("--counters");
+  EXPECT_EQ(run_lab(arguments).output.find("dispatches"), std::string::npos);
+  const std::string table = run_lab(asked).output;
+  for (const char* name : {"counted by the runtime, 2 runs together", "dispatches", "steals_tried", "steals ", "wakes ",
+                           "wakes_elsewhere", "migrations", "sleeps", "injected", "time_slices", "spares"})
+    EXPECT_NE(table.find(name), std::string::npos) << name << '\n' << table;
+  asked.emplace_back("--json");
+  const auto objects = objects_in(run_lab(asked).output);
+  ASSERT_EQ(objects.size(), 1U);
+  EXPECT_GT(objects[0].at("counters").at("dispatches"), 100);
+  // Nothing to tell of code that needs no runtime.
+  EXPECT_NE(errors_of_lab("pingpong --messages 100 --style plain --runs 1 --counters").output.find("--counters: "),
+            std::string::npos);
+}
+
 TEST(ramie_lab, ends_with_1_if_a_result_is_wrong_and_goes_on_with_the_rest) {
   const child_outcome outcome = run_lab({"self-test", "--style", "wrong,throws,crashes,exits,right", "--json"});
   EXPECT_EQ(outcome.exit_code, exit_wrong_result);

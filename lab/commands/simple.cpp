@@ -41,7 +41,7 @@ int run_workload(const workload& w, const typed_options& typed) {
   const bool no_counters =
       std::all_of(all.records().begin(), all.records().end(), [](const record& r) { return r.counters.empty(); });
   if (typed.counters && no_counters)
-    fmt::print(stderr, "ramie-lab: --counters: the runtime counts nothing that it tells yet\n");
+    fmt::print(stderr, "ramie-lab: --counters: no runtime was needed, so nothing was counted\n");
   return all.finish();
 }
 

@@ -27,6 +27,21 @@ std::vector<std::string> varying_parameters(const std::vector<record>& records) 
   return names;
 }
 
+/// What tells records from each other: the style, what varies, the workers.
+std::vector<table::column> columns_of_request(const std::vector<std::string>& varying) {
+  std::vector<table::column> columns{{"style", table::align::left}};
+  for (const std::string& name : varying) columns.push_back({name});
+  columns.push_back({"workers"});
+  return columns;
+}
+
+std::vector<std::string> cells_of_request(const record& r, const std::vector<std::string>& varying) {
+  std::vector<std::string> row{r.what.style};
+  for (const std::string& name : varying) row.push_back(std::to_string(r.what.parameters.at(name)));
+  row.push_back(std::to_string(r.workers));
+  return row;
+}
+
 std::string outcome_text(const record& r) { return r.ok ? "right" : "FAILED: " + r.error; }
 
 }  // namespace
@@ -43,10 +58,8 @@ std::string figures_text(const record& r) {
 std::string results_table(const std::vector<record>& records) {
   if (records.empty()) return {};
   const std::vector<std::string> varying = varying_parameters(records);
-  std::vector<table::column> columns{{"style", table::align::left}};
-  for (const std::string& name : varying) columns.push_back({name});
-  for (const char* title :
-       {"workers", "ns each", "least", "most", "x plain", "x plain CPU", "busy cores", "peak memory"})
+  std::vector<table::column> columns = columns_of_request(varying);
+  for (const char* title : {"ns each", "least", "most", "x plain", "x plain CPU", "busy cores", "peak memory"})
     columns.push_back({title});
   columns.push_back({"result", table::align::left});
   columns.push_back({"also", table::align::left});
@@ -54,9 +67,7 @@ std::string results_table(const std::vector<record>& records) {
   table lines{std::move(columns)};
   for (const record& r : records) {
     const auto each = r.ns_per_unit();
-    std::vector<std::string> row{r.what.style};
-    for (const std::string& name : varying) row.push_back(std::to_string(r.what.parameters.at(name)));
-    row.push_back(std::to_string(r.workers));
+    std::vector<std::string> row = cells_of_request(r, varying);
     row.push_back(each ? readable_number(each->median) : "-");
     row.push_back(each ? readable_number(each->min) : "-");
     row.push_back(each ? readable_number(each->max) : "-");
@@ -73,6 +84,29 @@ std::string results_table(const std::vector<record>& records) {
                      first.what.runs == 1 ? "" : "s", lines.text());
 }
 
+std::string counters_table(const std::vector<record>& records) {
+  std::set<std::string> names;
+  for (const record& r : records)
+    for (const auto& [name, value] : r.counters) names.insert(name);
+  if (names.empty()) return {};
+  const std::vector<std::string> varying = varying_parameters(records);
+  std::vector<table::column> columns = columns_of_request(varying);
+  for (const std::string& name : names) columns.push_back({name});
+  table lines{std::move(columns)};
+  for (const record& r : records) {
+    if (r.counters.empty()) continue;  // plain code has no runtime
+    std::vector<std::string> row = cells_of_request(r, varying);
+    for (const std::string& name : names) {
+      const auto found = r.counters.find(name);
+      row.push_back(found == r.counters.end() ? "" : std::to_string(found->second));
+    }
+    lines.add(std::move(row));
+  }
+  const int runs = records.front().what.runs;
+  return fmt::format("\ncounted by the runtime, {}\n{}", runs == 1 ? "1 run" : fmt::format("{} runs together", runs),
+                     lines.text());
+}
+
 void results::add(const record& r) {
   records_.push_back(r);
   if (!as_json_) return;
@@ -81,7 +115,7 @@ void results::add(const record& r) {
 }
 
 int results::finish() {
-  if (!as_json_) out_ << results_table(records_) << std::flush;
+  if (!as_json_) out_ << results_table(records_) << counters_table(records_) << std::flush;
   fmt::print(stderr, "{}", contention_remark(records_));
   return exit_code_for(records_);
 }

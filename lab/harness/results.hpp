@@ -13,6 +13,9 @@ namespace ramie::lab {
 /// The table of the records of one workload.
 std::string results_table(const std::vector<record>& records);
 
+/// What the runtime counted, where that was asked for; else empty.
+std::string counters_table(const std::vector<record>& records);
+
 /// "resident_bytes_per_fiber 4712", each figure by its median, separated by ", ".
 std::string figures_text(const record& r);
 

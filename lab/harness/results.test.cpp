@@ -48,6 +48,23 @@ TEST(results_table, shows_what_varies_and_what_went_wrong) {
             "broke\n");
 }
 
+TEST(counters_table, shows_all_that_was_counted) {
+  EXPECT_EQ(counters_table({good("plain", 10, 1)}), "");
+  EXPECT_EQ(counters_table({}), "");
+  record few = good("scope", 10, 1), more = good("scope", 100, 1);
+  few.counters = {{"dispatches", 7}, {"steals", 0}};
+  more.counters = {{"dispatches", 12345}};
+  more.workers = 2;
+  EXPECT_EQ(counters_table({good("plain", 10, 1), few, more}),
+            "\ncounted by the runtime, 1 run\n"
+            "style  leaves  workers  dispatches  steals\n"
+            "-----  ------  -------  ----------  ------\n"
+            "scope      10        1           7       0\n"
+            "          100        2       12345\n");
+  few.what.runs = 5;
+  EXPECT_NE(counters_table({few}).find("5 runs together\n"), std::string::npos);
+}
+
 TEST(results, writes_json_at_once_and_a_table_at_the_end) {
   std::ostringstream lines;
   results as_json{lines, true};

@@ -73,7 +73,9 @@ std::map<std::string, std::int64_t> read_counters(ramie::runtime& rt) {
   add("wakes_elsewhere", c.wakes_elsewhere);
   add("migrations", c.migrations);
   add("sleeps", c.sleeps);
-  add("threads", c.threads);
+  add("injected", c.injected);
+  add("time_slices", c.time_slices);
+  add("spares", c.threads - static_cast<std::uint64_t>(rt.workers()));  // started so far
   return named;
 }
 

@@ -159,6 +159,7 @@ bool actor_cell::handle_burst(std::uint32_t budget, stack* here) {
     }
     handle(m);
   }
+  if (!ending) current_worker()->time_slices.add();
   return false;
 }
 

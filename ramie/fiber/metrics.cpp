@@ -24,6 +24,8 @@ std::vector<metric> metrics_of(const runtime_statistics& s) {
   counter("ramie_wakes_elsewhere_total", "Those sent to another worker.", &runtime_counters::wakes_elsewhere);
   counter("ramie_migrations_total", "Taken away from the worker that ran them last.", &runtime_counters::migrations);
   counter("ramie_sleeps_total", "Times a worker found nothing to do.", &runtime_counters::sleeps);
+  counter("ramie_injections_total", "Taken from the common queue.", &runtime_counters::injected);
+  counter("ramie_time_slices_total", "Turns that actors ended to let others run.", &runtime_counters::time_slices);
   of_all("ramie_spawned_total", "Fibers and actors spawned.", metric::kind::counter, s.counted.spawned);
   of_all("ramie_ended_total", "Fibers and actors ended.", metric::kind::counter, s.counted.ended);
   of_all("ramie_live", "Fibers and actors spawned and not ended.", metric::kind::gauge, s.live);

@@ -73,6 +73,8 @@ runtime_counters runtime::counters() const noexcept {
     sum.wakes_elsewhere += w.wakes_elsewhere.value();
     sum.migrations += w.migrations.value();
     sum.sleeps += w.parks.value();
+    sum.injected += w.injected.value();
+    sum.time_slices += w.time_slices.value();
   }
   return sum;
 }
@@ -102,6 +104,8 @@ runtime_statistics runtime::statistics() const {
                    .wakes_elsewhere = w.wakes_elsewhere.value(),
                    .migrations = w.migrations.value(),
                    .sleeps = w.parks.value(),
+                   .injected = w.injected.value(),
+                   .time_slices = w.time_slices.value(),
                    .threads = 1};
     one.ready = w.ready.size();
     one.fresh = w.spawned.size();

@@ -21,6 +21,8 @@ struct runtime_counters {
   std::uint64_t wakes_elsewhere = 0;  // those that it sent to another worker instead
   std::uint64_t migrations = 0;       // woken, or stolen while ready, away from the worker that ran them last
   std::uint64_t sleeps = 0;           // times a worker found nothing to do and went to sleep, or was about to
+  std::uint64_t injected = 0;         // fibers and actors taken from the common queue, where other threads put them
+  std::uint64_t time_slices = 0;      // turns that actors ended with 64 messages, to let others run first
   std::uint64_t threads = 0;          // workers and spare workers there are now
 };
 

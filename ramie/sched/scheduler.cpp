@@ -134,7 +134,8 @@ work scheduler::take_injected(worker* w, bool tasks_first) noexcept {
            static_cast<const task*>(s.occupant.load(std::memory_order_relaxed))->home.load(std::memory_order_relaxed) !=
                w;
   });
-  if (migrate && !item) idle.wake_one(true);  // what is there is for somebody else
+  if (item) w->injected.add();
+  else if (migrate) idle.wake_one(true);  // what is there is for somebody else
   return {.resume = item.resume, .start = item.start};
 }
 

@@ -65,7 +65,8 @@ struct alignas(128) worker : fork_deque {
   task_cache blocks;
   spawn_deque spawned;
   std::uint32_t dealt = 0;  // turns given out, where placement goes by turns
-  counter dispatches, started, finished, steals_tried, steals_done, parks, wakes, wakes_elsewhere, migrations;
+  counter dispatches, started, finished, steals_tried, steals_done, parks, wakes, wakes_elsewhere, migrations, injected,
+      time_slices;
 
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
