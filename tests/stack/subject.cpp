@@ -35,6 +35,25 @@ struct by_pointer {
   void operator()() const { static_cast<void>(pointer(1)); }
 };
 
+struct start {};
+class by_message : public ramie::actor<by_message> {
+ public:
+  void on(start) { static_cast<void>(middle(1)); }
+};
+struct by_mailbox {
+  void operator()(ramie::mailbox<start>& box) const {
+    static_cast<void>(box.receive());
+    static_cast<void>(middle(1));
+  }
+};
+
+template <class Ref>
+void tell(Ref a) {
+  a.tell(start{});
+  a.stop();
+  a.join();
+}
+
 template <class F>
 void run(const char* name, F f) {
   ramie::spawn(ramie::fiber_options{.name = name}, f).join();
@@ -48,6 +67,8 @@ int main() {
     run("by_call", by_call{});
     run("by_recursion", by_recursion{});
     run("by_pointer", by_pointer{});
+    tell(ramie::spawn_actor<by_message>(ramie::actor_options{.name = "by_message"}));
+    tell(ramie::spawn_actor<start>(ramie::actor_options{.name = "by_mailbox"}, by_mailbox{}));
   });
   for (const ramie::stack_use& one : ramie::stack_usage()) std::printf("%s %zu\n", one.name.c_str(), one.most_bytes);
 }

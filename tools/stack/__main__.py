@@ -9,6 +9,7 @@ import sys
 from stack import analysis, callgraph, known, needs, report
 
 FIBERS = r"fiber_task<R, Fn>::run\("
+ACTORS = r"ramie::detail::act_on_\w+\(.* \[with A = |ramie::detail::actor_class<.*>::serve\(\)"
 
 
 def pair(text, second=str):
@@ -37,7 +38,7 @@ def pattern(text):
 def arguments(words=None):
     parser = argparse.ArgumentParser(prog="./run stack-usage", description=__doc__, epilog=(
         "A pattern is a regular expression, looked for in the names that gcc prints and in the linker's. Without one: all "
-        "functions of fibers, a line each (bytes of frames, all that the stack holds, stack_size)."))
+        "functions of fibers and handlers of actors, a line each (bytes of frames, all that the stack holds, stack_size)."))
     parser.add_argument("patterns", nargs="*", type=pattern, metavar="PATTERN", help="entry functions")
     parser.add_argument("--in", dest="paths", action="append", metavar="PATH",
                         help=".ci files, or folders with such (default: the lab, built for this)")
@@ -70,13 +71,16 @@ def main():
         return 2
     figures = known.Known(tables, options.unknown, options.indirect, 0 if options.bind_now else known.BINDING_BYTES)
     work = analysis.Analysis(graph, figures, analysis.Options(options.turns, options.calls, options.without))
-    entries = {f.title: f for wanted in options.patterns or [FIBERS] for f in work.find(wanted)}
+    patterns = options.patterns or [FIBERS, ACTORS]
+    entries = {f.title: f for wanted in patterns for f in work.find(wanted)}
     if not entries:
-        print(f"./run stack-usage: no function with a frame matches {' or '.join(options.patterns or [FIBERS])}", file=sys.stderr)
+        print(f"./run stack-usage: no function with a frame matches {' or '.join(patterns)}", file=sys.stderr)
         return 2
     on_signal = 0 if options.signal_handler < 0 else needs.signal_frame() + options.signal_handler
-    loop = needs.loop_bytes(graph)
-    found = [(worst, needs.Needs(worst.size, loop, on_signal)) for worst in map(work.worst, entries.values())]
+    loop, turn = needs.loop_bytes(graph), needs.turn_bytes(graph)
+    # Of a function that may be called by either, one cannot tell.
+    found = [(worst, needs.Needs(worst.size, loop + (0 if report.is_fiber(worst) else turn), on_signal))
+             for worst in map(work.worst, entries.values())]
     found.sort(key=lambda both: -both[0].size)
     if not options.patterns and not options.json:
         print("  frames together stack_size")

@@ -11,6 +11,7 @@ HANDLER_BYTES = 1024  # a signal handler's own frames; picked out of thin air
 SIGNAL_FRAME = 3376  # what the kernel puts there before it: x86-64 with AVX-512
 AT_MINSIGSTKSZ = 51
 LOOP = 512  # where the library was not compiled with -fcallgraph-info; 288 by gcc 12 -O3
+TURN = 256  # an actor's turn, likewise; 160
 WORKER = "ramie::detail::{anonymous}::"
 
 
@@ -36,6 +37,16 @@ def loop_bytes(graph):
     resident = sum(frames.get(name, 0) for name in ("run_ready_residents", "run_resident", "run_observed", "run_timed"))
     by_loop = frames.get("loop_entry", 0) + frames.get("loop", 0) + max(task, resident)
     return max(by_loop, frames.get("own_stack_entry", 0) + task)
+
+
+def turn_bytes(graph):
+    """What an actor has there, besides the loop, when it calls the handler of a message or a fiber actor's function."""
+    frames = {f.name.partition("(")[0].rpartition("::")[2]: f.frame for f in graph.functions.values()
+              if f.known and "ramie::detail::actor_cell::" in f.name}
+    if "turn" not in frames:
+        return TURN
+    handled = frames["turn"] + frames.get("whole_turn", 0) + frames.get("handle_burst", 0)
+    return max(handled, frames.get("turn_of_fiber", 0))
 
 
 def guard_of(slot):

@@ -11,6 +11,10 @@ def short(name, limit=110):
     """Without what is the same in all names of ramie's own templates."""
     if found := re.search(r"fiber_task<R, Fn>::run\(.*\[with R = (.*?); Fn = (.*)\]$", name):
         name = f"fiber {found[2]}"
+    elif found := re.search(r"detail::act_on_(\w+)\(.*\[with A = (.*?); M = (.*)\]$", name):
+        name = f"actor {found[2]}, {'told' if found[1] == 'tell' else 'asked'} {found[3]}"
+    elif found := re.search(r"detail::actor_class<.*detail::fiber_actor_state<.*>, (.*)> >::serve\(\)", name):
+        name = f"actor {found[1]}"
     name = name.replace("{anonymous}::", "")
     return name if len(name) <= limit else name[: limit - 3] + "..."
 
@@ -18,6 +22,10 @@ def short(name, limit=110):
 def some(names, most=8):
     shown = ", ".join(short(name, 70) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def is_fiber(worst):
+    return "fiber_task<R, Fn>::run(" in worst.entry.name
 
 
 def place_of(place):
@@ -29,7 +37,7 @@ def text(worst, need, known):
     for step in worst.path:
         at = f"  {place_of(step.place)}" if step.place and not step.kind else ""
         out.append(f"    {step.size:>8,} {short(step.name)}{KINDS.get(step.kind, '')}{at}")
-    out.append(f"  {need.loop:>8,} the scheduler's loop below it")
+    out.append(f"  {need.loop:>8,} the scheduler's loop below it{'' if is_fiber(worst) else ', and an actor turn'}")
     if need.signal:
         out.append(f"  {need.signal:>8,} a signal and its handler")
     out.append(f"  {need.red_zone:>8,} the red zone")

@@ -193,7 +193,8 @@ class Program(unittest.TestCase):
 
     def expect(self, name, *words):
         """What was computed is what was used: no less, and more by less than the measurement's own and an unused call."""
-        code, found = self.ask(rf"fiber_task.*::run\(.*Fn = {{anonymous}}::{name}\]|fiber_task.*{name}.*3run", *words)
+        entry = f"{{anonymous}}::{name}"
+        code, found = self.ask(rf"fiber_task.*::run\(.*Fn = {entry}\]|fiber_task.*{name}.*3run|act_on_tell.* A = {entry};|actor_class.*{name}.*serve", *words)
         self.assertEqual((code, len(found)), (0, 1), found)
         computed = found[0]["frames_bytes"] + found[0]["loop_bytes"]
         self.assertGreaterEqual(computed + needs.RED_ZONE, self.used[name])
@@ -213,6 +214,20 @@ class Program(unittest.TestCase):
     def test_a_call_through_a_pointer(self):
         found = self.expect("by_pointer", "--calls", "by_pointer=middle")
         self.assertGreater(found["frames_bytes"], 22_800)
+
+    def test_a_handler_of_an_actor(self):
+        found = self.expect("by_message")
+        self.assertGreater(found["frames_bytes"], 22_800)
+        self.assertGreater(found["loop_bytes"], needs.LOOP)
+
+    def test_a_fiber_actor(self):
+        self.assertGreater(self.expect("by_mailbox")["frames_bytes"], 22_800)
+
+    def test_all_there_are(self):
+        code, found = self.ask()
+        self.assertEqual(code, 0)
+        for entry in ("Fn = {anonymous}::by_call", "act_on_tell", "serve()"):
+            self.assertTrue(any(entry in one["entry"] for one in found), entry)
 
     def test_a_limit(self):
         self.assertEqual(self.ask("by_call", "--limit", "16384")[0], 1)
