@@ -128,6 +128,14 @@ class Comparisons(Pretending):
         self.assertEqual(self.compare("--peers=none")[0], 0)
         self.assertEqual({s["contestant"] for s in self.results()["samples"]}, {"ramie/channel"})
 
+    def test_the_matrix_measures_all_its_cells_again_and_again(self):
+        with mock.patch.object(compare_main, "matrix_cases", lambda size: [
+                c for c in compare_main.all_cases(size) if c.family == "skynet"]), \
+                mock.patch.object(compare_main, "mallocs_here", lambda: ("glibc",)):
+            self.compare("--matrix", "--peers=none", "--minutes=5", "--placements=shared_queue")
+        turns = [s["contestant"] for s in self.results()["samples"]]
+        self.assertEqual({key: turns.count(key) for key in turns}, {"ramie/channel": 3, "ramie/channel@shared_queue": 3})
+
     def test_the_time_limit_leaves_whole_rounds(self):
         self.compare("--minutes=0.00001")
         results = self.results()

@@ -92,6 +92,7 @@ NUMBER_COLUMNS = ("", "workers", "median", "spread", "rounds", "peak memory", "r
 
 def dot_chart(m, name, by_workers, metric, label, caption, scale=1):
     """One row a contestant, a dot for each number of workers."""
+    is_matrix = next(iter(by_workers.values()))["family"] == "skynet-matrix"
     contestants = []
     for case in by_workers.values():
         contestants += [c for c in case["contestants"] if c not in contestants]
@@ -101,7 +102,8 @@ def dot_chart(m, name, by_workers, metric, label, caption, scale=1):
         values = {workers_of(case): tuple(v / scale for v in found) for case in by_workers.values()
                   if (found := m.range_of(case, contestant, metric)) and found[1] > 0}
         if values:
-            rows.append((m.name(contestant), m.colour(contestant), values))
+            called = matrix.name_of(m.names, contestant) if is_matrix else m.name(contestant)
+            rows.append((called, m.colour(contestant), values))
     if not rows:
         return ""
     rows.sort(key=lambda row: min(v[0] for v in row[2].values()))
@@ -115,10 +117,9 @@ def case_section(m, by_workers):
     key = f"{first['family']} {first['label']}".strip()
     better = "more is better" if first["more_is_better"] else "less is better"
     out = [f"<h3>{text(first['title'])}</h3>\n<p class=\"soft\">{text(model.parameters_text(first))}</p>\n",
+           matrix.table(m, by_workers) if first["family"] == "skynet-matrix" else "",
            dot_chart(m, key, by_workers, first["metric"], first["metric_title"],
                      f"{first['metric_title']}, {better}; dots are medians, lines reach from the least to the most")]
-    if first["family"] == "skynet-matrix":
-        out.append(matrix.table(m, by_workers))
     if first["experiment"] in ("1 skynet", "2 sum"):
         out.append(dot_chart(m, f"{key} memory", by_workers, "peak_rss_bytes", "MiB, peak of the process",
                              "peak memory of the whole process, less is better", 2**20))

@@ -23,32 +23,41 @@ def parts_of(contestant):
     return system, ", ".join([policy, *form]), stacks, malloc or "glibc"
 
 
-def table(m, by_workers):
-    """A row for each system, policy and kind of stacks; a column for each malloc and number of workers."""
+def name_of(names, contestant):
+    """In the words of the table: "ramie round_robin, channel; mapped anew, guarded; mimalloc"."""
+    who, policy, stacks, malloc = parts_of(contestant)
+    return f"{names.get(who, who)} {policy}; {stacks}; {malloc}"
+
+
+def table_of(m, case):
+    """A row for each system, policy and kind of stacks, a column for each malloc."""
     mallocs, rows = [], {}
-    for workers, case in by_workers.items():
-        for line in m.lines[case["group"]]:
-            who, policy, stacks, malloc = parts_of(line.contestant)
-            if malloc not in mallocs:
-                mallocs.append(malloc)
-            rows.setdefault((who, policy, stacks), {})[workers, malloc] = line
-    columns = [(workers, malloc) for workers in by_workers for malloc in mallocs]
-    best = {column: min((cells[column].value for (who, _, _), cells in rows.items()
-                         if who == "ramie" and column in cells and cells[column].value is not None), default=None)
-            for column in columns}
+    for line in m.lines[case["group"]]:
+        who, policy, stacks, malloc = parts_of(line.contestant)
+        if malloc not in mallocs:
+            mallocs.append(malloc)
+        rows.setdefault((who, policy, stacks), {})[malloc] = line
+    best = {malloc: min((cells[malloc].value for (who, _, _), cells in rows.items()
+                         if who == "ramie" and malloc in cells and cells[malloc].value is not None), default=None)
+            for malloc in mallocs}
     out = []
     for (who, policy, stacks), cells in rows.items():
         row = [Cell(m.names.get(who, who), policy, "name"), Cell(stacks, kind="text")]
-        for column in columns:
-            line = cells.get(column)
+        for malloc in mallocs:
+            line = cells.get(malloc)
             if line is None:
                 row.append("")
             elif line.value is None:
                 row.append(Cell("failed", title=line.error))
             else:
-                beside = f"{number(line.value / best[column])} x" if who != "ramie" and best[column] else ""
+                beside = f"{number(line.value / best[malloc])} x" if who != "ramie" and best[malloc] else ""
                 row.append(Cell(number(line.value), beside, title=line.contestant))
         out.append(row)
-    heads = ["", "stacks"] + [f"{malloc}, {workers} worker{'s' if workers > 1 else ''}" for workers, malloc in columns]
-    return ('<p class="soft">ns a fiber, medians; below those of others: how many times the best of ramie\'s with that malloc and '
-            "number of workers it is.</p>\n" + page.table(heads, out))
+    workers = f"{case['workers']} worker{'s' if case['workers'] > 1 else ''}"
+    return page.table([workers, "stacks", *mallocs], out)
+
+
+def table(m, by_workers):
+    """One for each number of workers."""
+    return ('<p class="soft">ns a fiber, medians, by malloc; below those of others: how many times the best of ramie\'s with that malloc '
+            "and number of workers it is.</p>\n" + "".join(table_of(m, case) for case in by_workers.values()))

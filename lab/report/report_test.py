@@ -193,13 +193,15 @@ class Matrix(unittest.TestCase):
 
     def test_is_a_table_of_all_that_was_measured(self):
         from report import matrix
-        group = {"group": "g", "contestants": ["ramie/channel", "ramie/channel+mimalloc", "boost_fiber/shared_work-join"],
+        group = {"group": "g", "workers": 2, "contestants": ["ramie/channel", "ramie/channel+mimalloc", "boost_fiber/shared_work-join"],
                  "reference": "ramie/channel", "metric": "ns_per_unit", "more_is_better": False}
         samples = [{"group": "g", "contestant": c, "round": 0, "ok": True, "ns_per_unit": v}
                    for c, v in zip(group["contestants"], (50.0, 40.0, 1000.0))]
         html = matrix.table(model.Model({"cases": [group], "peers": {}, "samples": samples}), {2: group})
-        for part in ("mimalloc, 2 workers", "glibc, 2 workers", "1,000", "20.0 x", "shared_work, join"):
+        for part in ("<th>2 workers</th><th>stacks</th><th>glibc</th><th>mimalloc</th>", "1,000", "20.0 x", "shared_work, join"):
             self.assertIn(part, html)
+        self.assertEqual(matrix.name_of({"boost_fiber": "Boost"}, "boost_fiber/shared_work-join-mapped+tcmalloc"),
+                         "Boost shared_work, join; mapped anew, guarded; tcmalloc")
 
 
 @unittest.skipUnless(PYTHON or REQUIRED, "no Python with matplotlib here")
