@@ -123,6 +123,8 @@ work scheduler::look_at_oldest(worker* w) noexcept {
     if (near_first_) note_place(w);
     if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
   }
+  if (options_.policy != nullptr && w->ticks % 4 == 1)  // else a pinned fiber that yields would keep it waiting for ever
+    if (work next = take_by_policy(w)) return next;
   return take_injected(w, w->ticks % 2 == 0);
 }
 
