@@ -1,42 +1,69 @@
-// A placement of one's own: what is urgent runs first. All else about the scheduler stays as it is.
+// A placement of one's own: what is urgent runs first, and what is not runs all the same. The policy is in
+// priorities/levels.hpp. All else about the scheduler stays as it is: channels, actors, timers, who sleeps.
+#include "priorities/levels.hpp"
+
 #include <ramie/ramie.hpp>
 
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
-class urgent_first : public ramie::scheduling_policy {
- public:
-  void put(ramie::runnable r, int) noexcept override {
-    std::lock_guard guard{lock_};
-    (r.priority() > 0 ? urgent_ : others_).push(r);
-  }
-  ramie::runnable take(int) noexcept override {
-    std::lock_guard guard{lock_};
-    const ramie::runnable r = urgent_.pop();
-    return r ? r : others_.pop();
-  }
-  bool has_work(int) const noexcept override {
-    std::lock_guard guard{lock_};
-    return !urgent_.empty() || !others_.empty();
-  }
+namespace {
 
- private:
-  mutable std::mutex lock_;  // several workers come at once
-  ramie::runnable_queue urgent_, others_;
+using priorities::level;
+
+/// Actors have priorities, too.
+class diary : public ramie::actor<diary> {
+ public:
+  void on(const std::string& entry) { std::printf("the diary says: %s\n", entry.c_str()); }
 };
 
+void run_by_level() {
+  std::vector<ramie::join_handle<void>> jobs;
+  const auto add = [&](level l, const char* name) {
+    jobs.push_back(
+        ramie::spawn(ramie::fiber_options{.name = name, .priority = l}, [name] { std::printf("%s\n", name); }));
+  };
+  auto book = ramie::spawn_actor<diary>(ramie::actor_options{.priority = priorities::background});
+  book.tell(std::string{"a day like any other"});
+  add(priorities::background, "tidy up");
+  add(priorities::normal, "write a report");
+  add(priorities::urgent, "answer a call");
+  add(priorities::normal, "read a report");
+  add(priorities::urgent, "put out a fire");
+  for (auto& j : jobs) j.join();
+  book.stop();
+  book.join();
+}
+
+/// Two that are urgent never stop, until the cleaner has come. With priorities alone it never would.
+void starve_nobody() {
+  bool clean = false;  // one worker: they take turns
+  int calls = 0;
+  const auto answer_calls = [&] {
+    while (!clean) {
+      ++calls;
+      ramie::this_fiber::yield();
+    }
+  };
+  auto first = ramie::spawn(ramie::fiber_options{.priority = priorities::urgent}, answer_calls);
+  auto second = ramie::spawn(ramie::fiber_options{.priority = priorities::urgent}, answer_calls);
+  auto cleaner = ramie::spawn(ramie::fiber_options{.priority = priorities::background}, [&] {
+    std::printf("the cleaner comes after %d calls\n", calls);
+    clean = true;
+  });
+  cleaner.join();
+  first.join();
+  second.join();
+}
+
+}  // namespace
+
 int main() {
-  // With one worker the order can be told.
-  return ramie::run({.workers = 1, .policy = std::make_shared<urgent_first>()}, [] {
-    std::vector<ramie::join_handle<void>> jobs;
-    for (const auto& [name, priority] :
-         {std::pair{"tidy up", 0}, {"report", 0}, {"answer a call", 1}, {"put out a fire", 1}})
-      jobs.push_back(ramie::spawn(ramie::fiber_options{.name = name, .priority = priority},
-                                  [name] { std::printf("%s\n", name); }));
-    for (auto& j : jobs) j.join();
+  // With one worker, for which nobody stands in, the order can be told.
+  return ramie::run({.workers = 1, .policy = std::make_shared<priorities::levels>(), .spare_workers = 0}, [] {
+    run_by_level();
+    starve_nobody();
   });
 }

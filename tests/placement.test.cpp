@@ -336,6 +336,50 @@ TEST_P(dealing_placements, leave_what_is_behind_a_stalled_worker_there) {
   EXPECT_EQ(rt.statistics().counted.threads, 2u);
 }
 
+class noter : public actor<noter> {
+ public:
+  explicit noter(std::atomic<int>& noted) : noted_{noted} {}
+  void on(go) { noted_.fetch_add(1); }
+
+ private:
+  std::atomic<int>& noted_;
+};
+
+TEST(placement_affinity, none_is_never_sent_home) {
+  // Two workers tell an actor something in turns, so that it is always woken by another one than ran it last. With a
+  // home it would be sent there after some hundreds of messages, for a trial. Nobody else wakes anybody meanwhile.
+  runtime rt{{.workers = 2, .spare_workers = 0}};
+  std::atomic<int> noted{0}, told{0}, here{0};
+  auto a = rt.run([&] { return spawn_actor<noter>(actor_options{.affinity = affinity::none}, noted); });
+  const auto give_way = [] {
+    this_fiber::yield();
+    ::sched_yield();
+  };
+  std::uint64_t before = 0;
+  std::vector<join_handle<void>> tellers;
+  for (int worker = 0; worker < 2; ++worker)
+    tellers.push_back(rt.spawn(fiber_options{.worker = worker}, [&, worker] {
+      if (worker == 0) before = rt.counters().wakes_elsewhere;
+      here.fetch_add(1);
+      while (here.load() != 2) give_way();
+      while (told.load() < rounds) {
+        const int n = told.load();
+        if (n % 2 == worker) {
+          a.tell(go{0});
+          while (noted.load() != n + 1) give_way();
+          told.store(n + 1);
+        }
+        give_way();
+      }
+    }));
+  for (auto& t : tellers) t.join();
+  EXPECT_EQ(rt.counters().wakes_elsewhere, before);
+  rt.run([&] {
+    a.stop();
+    a.join();
+  });
+}
+
 TEST(placement_shared_queue, is_first_in_first_out) {
   runtime rt{{.workers = 1, .placement = placement::shared_queue}};
   rt.run([] {

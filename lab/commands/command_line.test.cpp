@@ -77,6 +77,18 @@ TEST(ramie_lab, shows_what_was_counted_if_asked_to) {
             std::string::npos);
 }
 
+TEST(ramie_lab, measures_other_placements_and_bound_threads) {
+  for (const char* placement : {"stealing_no_affinity", "shared_queue", "round_robin", "dedicated"}) {
+    const auto objects = objects_in(run_lab({"pingpong", "--messages", "100", "--style", "channel", "--workers", "2",
+                                             "--runs", "1", "--json", "--pin-threads", "--placement", placement})
+                                        .output);
+    ASSERT_EQ(objects.size(), 1U);
+    EXPECT_EQ(objects[0].at("ok"), true);
+    EXPECT_EQ(objects[0].at("options").at("placement"), placement);
+    EXPECT_EQ(objects[0].at("options").at("pin_threads"), true);
+  }
+}
+
 TEST(ramie_lab, ends_with_1_if_a_result_is_wrong_and_goes_on_with_the_rest) {
   const child_outcome outcome = run_lab({"self-test", "--style", "wrong,throws,crashes,exits,right", "--json"});
   EXPECT_EQ(outcome.exit_code, exit_wrong_result);

@@ -42,7 +42,10 @@ class measurement {
     }
     outcome_.workers = session_.workers();
     // The environment may have overruled what was asked for.
-    if (session_.has_runtime()) outcome_.what.placement = name_of(session_.runtime().options().placement);
+    if (session_.has_runtime()) {
+      outcome_.what.placement = name_of(session_.runtime().options().placement);
+      outcome_.what.pin_threads = session_.runtime().options().pin_threads;
+    }
     outcome_.peak_rss_bytes = read_memory_use().peak_resident_bytes;
     return std::move(outcome_);
   }
@@ -57,6 +60,7 @@ class measurement {
     const auto stacks = find_stacks(r.stacks);
     if (!stacks) throw usage_error{"there are no stacks " + r.stacks + "; there are " + stacks_names()};
     options.guard = *stacks;
+    options.pin_threads = r.pin_threads;
     if (s.adjust != nullptr) s.adjust(options);
     return options;
   }

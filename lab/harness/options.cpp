@@ -100,6 +100,7 @@ void add_options(CLI::App& command, const workload& w, typed_options& typed) {
                   "where stacks come from: " + stacks_names() +
                       " (a pool with guards, a pool without, or mapped anew for each use)")
       ->capture_default_str();
+  command.add_flag("--pin-threads", typed.pin_threads, "each worker's thread stays on one CPU");
   command.add_option("--runs", typed.runs, "measured runs")->capture_default_str();
   command.add_option("--warmup", typed.warmup, "runs before those, not measured")->capture_default_str();
   command.add_flag("--json", typed.json, "one JSON object a line on standard output, and nothing else there");
@@ -125,6 +126,7 @@ std::vector<request> requests_for(const workload& w, const typed_options& typed)
   common.workload = w.name;
   common.placement = typed.placement;
   common.stacks = typed.stacks;
+  common.pin_threads = typed.pin_threads;
   common.runs = static_cast<int>(parse_number("--runs", typed.runs, 1, runs_max));
   common.warmup = static_cast<int>(parse_number("--warmup", typed.warmup, 0, runs_max));
   common.yardstick = !typed.no_yardstick;

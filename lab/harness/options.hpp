@@ -22,6 +22,7 @@ struct typed_options {
   std::string workers;
   std::string placement = "work_stealing";
   std::string stacks = "guarded";
+  bool pin_threads = false;
   std::string runs;
   std::string warmup;
   std::map<std::string, std::string> parameters;

@@ -72,6 +72,7 @@ json json_of(const request& r) {
   j["workers"] = r.workers;
   j["placement"] = r.placement;
   j["stacks"] = r.stacks;
+  j["pin_threads"] = r.pin_threads;
   j["runs"] = r.runs;
   j["warmup"] = r.warmup;
   j["yardstick"] = r.yardstick;
@@ -100,6 +101,7 @@ request request_from_json(const json& j) {
   get_whole(j, "workers", r.workers);
   j.at("placement").get_to(r.placement);
   j.at("stacks").get_to(r.stacks);
+  j.at("pin_threads").get_to(r.pin_threads);
   get_whole(j, "runs", r.runs);
   get_whole(j, "warmup", r.warmup);
   j.at("yardstick").get_to(r.yardstick);

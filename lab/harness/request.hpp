@@ -21,6 +21,7 @@ struct request {
   int workers = 0;  // 0: as many as the runtime picks
   std::string placement = "work_stealing";
   std::string stacks = "guarded";
+  bool pin_threads = false;
   int runs = 5;
   int warmup = 1;
   bool yardstick = true;

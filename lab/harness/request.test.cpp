@@ -114,6 +114,7 @@ TEST(request_as_json, survives_the_way_there_and_back) {
   const request r{.workload = "sum",
                   .style = "scope",
                   .workers = 3,
+                  .pin_threads = true,
                   .runs = 7,
                   .warmup = 0,
                   .yardstick = false,

@@ -30,7 +30,7 @@ enum class placement {
 /// For a single fiber or actor, within placements that steal.
 enum class affinity {
   automatic,  // as the placement has it
-  none,       // no home: whoever wakes it runs it
+  none,       // no home: whoever wakes it runs it (as it is with fibers anyway)
 };
 
 /// What keeps an overflowing stack from its neighbour. `automatic`: MADV_GUARD_INSTALL where the kernel has it

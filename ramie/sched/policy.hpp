@@ -54,8 +54,9 @@ class runnable_queue {
 };
 
 /// Give one to runtime_options::policy, and it decides who runs what next; the runtime goes on to decide who sleeps,
-/// wakes whom, and which fork jobs (fork_join, scope) are stolen. All three functions are called by several threads at
-/// once, must not throw, suspend or block for long (a short lock is fine), and must not call back into the runtime.
+/// wakes whom, and which fork jobs (fork_join, scope) are stolen. What is pinned to a worker does not come here either.
+/// All three functions are called by several threads at once, must not throw, suspend or block for long (a short lock
+/// is fine), and must not call back into the runtime. docs/scheduler.md and examples/priorities.cpp show one.
 class scheduling_policy {
  public:
   virtual ~scheduling_policy() = default;
