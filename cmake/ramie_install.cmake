@@ -58,6 +58,15 @@ else()
   set(ramie_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(ramie_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
+# What a static library needs whoever links it has to name, also without `pkg-config --static`: there is no other ramie.
+if(NOT ramie_needs_hwloc)
+  set(ramie_pc_libs "")
+  set(ramie_pc_libs_private "")
+elseif(ramie_type STREQUAL "SHARED_LIBRARY")
+  set(ramie_pc_libs_private "${ramie_needs_hwloc}")
+else()
+  set(ramie_pc_libs " ${ramie_needs_hwloc}")
+endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ramie.pc.in" "${PROJECT_BINARY_DIR}/ramie.pc" @ONLY)
 install(
   FILES "${PROJECT_BINARY_DIR}/ramie.pc"

@@ -52,6 +52,10 @@ function(ramie_package_documents component package)
     EXCLUDE_FROM_ALL)
 endfunction()
 ramie_package_documents(development ${ramie_dev_package})
+# Of a shared library its own package says what it needs.
+if(RAMIE_HWLOC AND NOT BUILD_SHARED_LIBS)
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS libhwloc-dev)
+endif()
 
 if(BUILD_SHARED_LIBS)
   list(APPEND CPACK_COMPONENTS_ALL runtime)

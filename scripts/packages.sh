@@ -13,6 +13,7 @@ debug_packages=(gdb=gdb valgrind=valgrind)
 coverage_packages=(gcovr=gcovr)
 docs_packages=(doxygen=doxygen)
 cppcheck_packages=(cppcheck=cppcheck)
+hwloc_packages=(libhwloc-dev)
 
 # The version whose clang-format decides, wherever the distribution has it.
 clang_version_preferred=19

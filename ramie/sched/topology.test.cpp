@@ -269,16 +269,5 @@ TEST(topology_machine, knows_each_cpu_of_this_process) {
   EXPECT_EQ(t.cpus(), allowed_cpus().size());
 }
 
-TEST(topology_hwloc, agrees_with_the_system) {
-  // Without hwloc it is the same by itself.
-  const std::vector<int> cpus = allowed_cpus();
-  const topology by_hwloc = topology::of_hwloc(cpus);
-  const topology by_system = topology::of_system(cpus);
-  ASSERT_EQ(by_hwloc.cpus(), by_system.cpus());
-  for (const int a : cpus)
-    for (const int b : cpus)
-      EXPECT_EQ(level(by_hwloc, a, b) == topology::same_core, level(by_system, a, b) == topology::same_core);
-}
-
 }  // namespace
 }  // namespace ramie::detail

@@ -7,6 +7,8 @@
 // does not name its own CPU is passed over, and what is unknown separates nobody.
 #include <ramie/sched/topology.hpp>
 
+#include <ramie/sched/node_parts.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -115,12 +117,6 @@ node_facts read_nodes(const std::string& root) {
   return nodes;
 }
 
-/// A node's part in one package.
-long node_key(long node, long package) {
-  if (node < 0 && package < 0) return 0;
-  return (node + 1) * (1L << 20) + ((package + 1) & 0xfffff);
-}
-
 }  // namespace
 
 topology topology::of_system(const std::vector<int>& cpus, const std::string& prefix) {
@@ -142,7 +138,7 @@ topology topology::of_system(const std::vector<int>& cpus, const std::string& pr
     package_of_node.try_emplace(node_of(cpu), package);
   }
   topology t;
-  std::map<long, long> node_of_key;
+  node_parts parts;
   for (const int cpu : cpus) {
     const std::string directory = directory_of(cpu);
     if (!cores.has(cpu) || !caches.has(cpu)) read_caches(directory, cpu, cores, caches);
@@ -155,21 +151,14 @@ topology topology::of_system(const std::vector<int>& cpus, const std::string& pr
     long in_package = -1;
     if (package != packages.end()) in_package = package->second;
     else if (const auto usual = package_of_node.find(node); usual != package_of_node.end()) in_package = usual->second;
-    const long key = node_key(node, in_package);
-    node_of_key[key] = node;
-    t.add(cpu, cores.of(cpu), caches.of(cpu), key);
+    t.add(cpu, cores.of(cpu), caches.of(cpu), parts.of(node, in_package));
   }
-  for (const auto& [from_key, from] : node_of_key)
-    for (const auto& [to_key, to] : node_of_key) {
-      if (from_key == to_key) continue;
-      if (from == to && from >= 0) {
-        t.set_distance(from_key, to_key, 11);
-        continue;
-      }
-      const auto row = nodes.distances.find(from);
-      if (row == nodes.distances.end()) continue;
-      if (const auto d = row->second.find(to); d != row->second.end()) t.set_distance(from_key, to_key, d->second);
-    }
+  parts.connect(t, [&](long from, long to) {
+    const auto row = nodes.distances.find(from);
+    if (row == nodes.distances.end()) return 0u;
+    const auto d = row->second.find(to);
+    return d == row->second.end() ? 0u : d->second;
+  });
   t.finish();
   return t;
 }

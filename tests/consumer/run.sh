@@ -92,6 +92,13 @@ watched_user() { # prefix
   }
 }
 
+needs_hwloc() { # program or shared library
+  readelf --dynamic "$1" | grep -Eq 'NEEDED.*libhwloc' || {
+    echo "$1 does without hwloc"
+    exit 1
+  }
+}
+
 # Only what is ramie's is seen, and all of it belongs to one version of the ABI.
 check_symbols() { # shared library
   local strangers
@@ -184,6 +191,26 @@ case $way in
     refuse_component "$work/root/usr" prometheus
     [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
     ;;
+  hwloc)
+    # BUILD_DIRECTORY was configured with RAMIE_HWLOC. Static, and then shared.
+    "$cmake" --install "$build" --prefix "$work/prefix"
+    build_consumer -DCMAKE_PREFIX_PATH="$work/prefix"
+    needs_hwloc "$work/build/consumer"
+    by_pkg_config "$work/prefix" "$work/by_pkg_config"
+    [[ ! -e $work/by_pkg_config ]] || { expect 42 "$work/by_pkg_config" && needs_hwloc "$work/by_pkg_config"; }
+    share_cache
+    "$cmake" -S "$here/../.." -B "$work/shared" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" \
+      -DBUILD_SHARED_LIBS=ON -DRAMIE_HWLOC=ON -DRAMIE_BUILD_TESTS=OFF -DRAMIE_BUILD_LAB=OFF -DRAMIE_BUILD_EXAMPLES=OFF
+    "$cmake" --build "$work/shared" --parallel 2
+    "$cmake" --install "$work/shared" --prefix "$work/root"
+    rm -rf "$work/build"
+    LD_LIBRARY_PATH=$(dirname "$(find "$work/root" -name 'libramie.so')")
+    export LD_LIBRARY_PATH
+    build_consumer -DCMAKE_PREFIX_PATH="$work/root"
+    needs_hwloc "$LD_LIBRARY_PATH/libramie.so"
+    by_pkg_config "$work/root" "$work/by_pkg_config_shared"
+    [[ ! -e $work/by_pkg_config_shared ]] || expect 42 "$work/by_pkg_config_shared"
+    ;;
   conan)
     find_conan
     share_cache
@@ -213,7 +240,7 @@ case $way in
       -DVCPKG_INSTALL_OPTIONS="--x-buildtrees-root=$work/buildtrees;--x-packages-root=$work/packages;--binarysource=clear"
     ;;
   *)
-    echo "usage: $0 find_package|add_subdirectory|fetch_content|sanitized|packaged|conan|vcpkg BUILD_DIRECTORY"
+    echo "usage: $0 find_package|add_subdirectory|fetch_content|sanitized|packaged|hwloc|conan|vcpkg BUILD_DIRECTORY"
     exit 2
     ;;
 esac
