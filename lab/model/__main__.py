@@ -1,6 +1,7 @@
 """The model of ramie's scheduler: measures what it needs, is held against the machine, and predicts larger ones.
 
   ./run model measure FILE [--lab PROGRAM] [--runs N]   some minutes of measurements, on one and two workers
+  ./run model measure FILE --typed                      only what was typed into FILE from a document, and the costs anew
   ./run model fit [FILE]                                the costs anew from the same figures, after a change of the model
   ./run model check [FILE]                              the model beside what was measured, with the error
   ./run model predict [FILE] [--cores 4,8,...] [--experiments TEXT]   the five experiments on larger machines
@@ -18,7 +19,7 @@ import sys
 import time
 from dataclasses import asdict
 
-from .calibrate import CALIBRATION, checks, costs_of, figures, run, time_of
+from .calibrate import CALIBRATION, NEEDED, checks, costs_of, figures, is_typed, run, time_of
 from .costs import Costs
 from .machine import Machine
 from .predict import EXPERIMENTS, POLICIES, predict
@@ -41,9 +42,12 @@ def is_idle(seconds=0.3):
 
 def measure(options):
     commands = CALIBRATION | checks()
-    measured = load(options.file) if pathlib.Path(options.file).exists() and options.again else {"figures": {}}
+    goes_on = pathlib.Path(options.file).exists() and (options.again or options.typed)
+    measured = load(options.file) if goes_on else {"figures": {}}
     measured["date"] = datetime.date.today().isoformat()
     kept = measured["figures"]
+    if options.typed:
+        commands = {name: command for name, command in commands.items() if name in kept and is_typed(kept[name])}
     end = time.monotonic() + 60 * options.patience
     left = sorted(commands, key=lambda name: len(kept.get(name, {"runs": []})["runs"]))
     while left:
@@ -60,10 +64,13 @@ def measure(options):
         kept[name] = figures(result, kept.get(name))
         print(f"[{len(left)} left] {name}: {time_of(name, kept[name]):.1f} ns", file=sys.stderr, flush=True)
         save(options.file, measured)
-    if set(commands) <= set(kept):
+    if set(NEEDED) <= set(kept):
         measured["costs"] = asdict(costs_of(kept))
         save(options.file, measured)
-    else:
+        for name, source in measured["costs"]["sources"].items():
+            if "at the end" in source:
+                print(f"{name}: {source}", file=sys.stderr)
+    if not set(commands) <= set(kept):
         print(f"not complete yet: ./run model measure {options.file} --again goes on", file=sys.stderr)
 
 
@@ -80,7 +87,7 @@ def save(path, measured):
 
 
 def compare(measured):
-    """(experiment, policy, workers, measured ns, model's ns, variant) for all that was measured."""
+    """(experiment, policy, workers, measured ns, model's ns, variant, from a document) for all that was measured."""
     costs = Costs.load(measured["costs"])
     for name in checks():
         if name not in measured["figures"]:
@@ -88,18 +95,23 @@ def compare(measured):
         experiment, policy, workers = name.split("|")
         real = time_of(name, measured["figures"][name])
         p = predict(costs, experiment, policy, int(workers), Machine(int(workers)))
-        yield experiment, policy, int(workers), real, p.ns, p.variant
+        yield experiment, policy, int(workers), real, p.ns, p.variant, is_typed(measured["figures"][name])
 
 
 def check(options):
     print(f"{'experiment':32}{'placement':22}{'workers':>7}{'measured':>11}{'model':>11}{'error':>8}  ns a unit")
     worst = []
-    for experiment, policy, workers, real, ns, variant in compare(load(options.file)):
+    typed = 0
+    for experiment, policy, workers, real, ns, variant, is_from_document in compare(load(options.file)):
         error = ns / real - 1
         worst.append(abs(error))
-        print(f"{experiment:32}{policy:22}{workers:7}{real:11.1f}{ns:11.1f}{error:+8.0%}  {variant}")
+        typed += is_from_document
+        mark = "*" if is_from_document else " "
+        print(f"{experiment:32}{policy:22}{workers:7}{real:11.1f}{mark}{ns:10.1f}{error:+8.0%}  {variant}")
     worst.sort()
     print(f"median error {worst[len(worst) // 2]:.0%}, largest {worst[-1]:.0%}")
+    if typed:
+        print(f"* {typed} figures are from a document: ./run model measure {options.file} --typed measures them here")
 
 
 def show_predictions(options):
@@ -147,6 +159,7 @@ def main():
             command.add_argument("--runs", type=int, default=5)
             command.add_argument("--patience", type=float, default=0, metavar="MINUTES",
                                  help="for so long measure only while nobody else uses the machine; then stop")
+            command.add_argument("--typed", action="store_true", help="only what FILE has from a document, in its place")
             command.add_argument("--again", action="store_true", help="add to what FILE has: the best of all counts")
         else:
             command.add_argument("file", nargs="?", default=STORED)

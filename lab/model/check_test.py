@@ -1,10 +1,16 @@
 """The model against what was measured on one and two workers, as stored in measured.json."""
 
+import contextlib
+import io
 import json
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
+from model import __main__ as model_main
 from model.__main__ import STORED, compare
-from model.calibrate import CALIBRATION, checks, costs_of, figures, time_of
+from model.calibrate import CALIBRATION, SEND_FROM, checks, costs_of, figures, is_typed, time_of
 from model.costs import Costs
 
 # Where the model is known to be far off, and why: docs/design/model.md.
@@ -16,7 +22,7 @@ class StoredMeasurements(unittest.TestCase):
     def setUpClass(cls):
         with open(STORED, encoding="utf-8") as file:
             cls.measured = json.load(file)
-        cls.cells = [(e, p, w, ns / real - 1) for e, p, w, real, ns, _ in compare(cls.measured)]
+        cls.cells = [(e, p, w, ns / real - 1) for e, p, w, real, ns, *_ in compare(cls.measured)]
 
     def test_half_of_all_cells_are_within_a_seventh(self):
         errors = sorted(abs(error) for *_, error in self.cells)
@@ -58,6 +64,54 @@ class StoredMeasurements(unittest.TestCase):
         self.assertEqual(set(CALIBRATION) - set(self.measured["figures"]), set())
 
 
+class Measuring(unittest.TestCase):
+    """`measure`, with a lab that only pretends: each figure is what was stored, and twice that for what was typed."""
+
+    def measure(self, stored, *words):
+        commands = CALIBRATION | checks()
+        asked = []
+
+        def pretended(_lab, command, runs):
+            name = next(n for n, c in commands.items() if c is command or c == command)
+            asked.append(name)
+            old = stored["figures"][name]
+            ns, busy = time_of(name, old) * (2 if is_typed(old) else 1), max(b for _, b in old["runs"])
+            latencies = {k: [old[k]] for k in ("call_p50_ns", "round_trip_p50_ns") if k in old}
+            return {"units": old["units"] or 1000, "seconds": [ns * (old["units"] or 1000) / 1e9] * runs,
+                    "busy_cores": [busy] * runs, "figures": latencies, "machine": {"cpu": "pretended"}}
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m.json"
+            path.write_text(json.dumps(stored), encoding="utf-8")
+            with mock.patch.object(model_main, "run", pretended), \
+                    mock.patch("sys.argv", ["model", "measure", str(path), "--runs=2", *words]), \
+                    contextlib.redirect_stderr(io.StringIO()) as err:
+                model_main.main()
+            return asked, json.loads(path.read_text(encoding="utf-8")), err.getvalue()
+
+    def test_what_is_typed_is_measured_and_costs_are_made_of_it(self):
+        stored = json.loads(Path(STORED).read_text(encoding="utf-8"))
+        stored["figures"][SEND_FROM] = {"runs": [[170.0, 2.0]], "units": 0, "source": "a document"}
+        typed = {name for name, figure in stored["figures"].items() if is_typed(figure)}
+        before = costs_of(stored["figures"])
+        self.assertIn("(as in a document)", before.sources["send"])
+        asked, now, _ = self.measure(stored, "--typed")
+        self.assertEqual(set(asked), typed)
+        self.assertEqual({name for name, figure in now["figures"].items() if is_typed(figure)}, set())
+        self.assertEqual(now["figures"][SEND_FROM]["runs"], [[340.0, 2.0]] * 2)
+        self.assertGreater(now["costs"]["send"], 1.2 * before.send)
+        self.assertNotIn("(as in", now["costs"]["sources"]["send"])
+        untouched = set(now["figures"]) - typed
+        self.assertEqual({n: now["figures"][n] for n in untouched}, {n: stored["figures"][n] for n in untouched})
+
+    def test_what_the_model_cannot_agree_with_is_told(self):
+        stored = json.loads(Path(STORED).read_text(encoding="utf-8"))
+        stored["figures"][SEND_FROM] = {"runs": [[1e5, 2.0]], "units": 0, "source": "a document"}
+        _, now, err = self.measure(stored, "--typed")
+        self.assertIn("send: fitted: ", err)
+        self.assertIn("at the end of its range", now["costs"]["sources"]["send"])
+
+
 class Figures(unittest.TestCase):
     def result(self, seconds, busy):
         figures_too = {"round_trip_p50_ns": [30.0, 20.0]}
@@ -68,6 +122,11 @@ class Figures(unittest.TestCase):
         both = figures(self.result([0.004], [1.9]), first)
         self.assertEqual(both["runs"], [[2.0, 1.0], [1.0, 1.0], [4.0, 1.9]])
         self.assertEqual(both["round_trip_p50_ns"], 20.0)
+
+    def test_what_was_typed_makes_way_for_what_is_measured(self):
+        typed = {"runs": [[21, 2.0]], "units": 0, "source": "docs/design/placement.md"}
+        self.assertEqual(figures(self.result([0.004], [1.9]), typed), {
+            "runs": [[4.0, 1.9]], "units": 1_000_000, "round_trip_p50_ns": 20.0})
 
     def test_who_has_to_use_both_workers_is_judged_by_runs_that_had_both(self):
         figure = {"runs": [[1.0, 1.0], [3.0, 1.95], [5.0, 1.99]]}
