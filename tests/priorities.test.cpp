@@ -9,10 +9,12 @@
 #include <ramie/sync/latch.hpp>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -190,6 +192,29 @@ TEST_P(workers_by_level, run_all_that_is_there_beside_hogs) {
     EXPECT_EQ(sum.load(), 3L * rounds * (rounds - 1) / 2);
     over = true;
     for (auto& f : hogs) f.join();
+  });
+}
+
+TEST_P(workers_by_level, have_spares_to_stand_in_for_them) {
+  // All workers block until somebody else has run.
+  runtime_options options = by_levels(GetParam());
+  options.spare_workers = 64;
+  options.stall_after = std::chrono::milliseconds{1};
+  runtime rt{options};
+  rt.run([&] {
+    std::atomic<bool> ran{false};
+    std::atomic<int> blocked{0};
+    std::vector<join_handle<void>> all;
+    for (int i = 0; i < GetParam(); ++i)
+      all.push_back(spawn(at(priorities::urgent), [&] {
+        blocked.fetch_add(1);
+        while (!ran) ::usleep(1000);
+      }));
+    all.push_back(spawn(at(priorities::background), [&] {
+      while (blocked.load() < GetParam()) this_fiber::yield();
+      ran = true;
+    }));
+    for (auto& f : all) f.join();
   });
 }
 

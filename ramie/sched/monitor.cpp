@@ -16,6 +16,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/futex.hpp>
+#include <ramie/sched/policy.hpp>
 #include <ramie/sched/scheduler.hpp>
 
 #include <fcntl.h>
@@ -185,7 +186,8 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
-    const bool queued = steals_ && w.ready.size() + w.spawned.size() != 0;
+    const bool queued = (steals_ && w.ready.size() + w.spawned.size() != 0) ||
+                        (seen.stalled && options_.policy && options_.policy->has_work(static_cast<int>(w.number)));
     work_waits |= queued;
     if ((queued || (steals_ && w.has_fork_jobs())) && still_ns >= busy_tick_ns) stuck_queue = true;
     if (steals_ && w.spawned.size() >= 2 && !leaves_new_tasks(w)) new_tasks_wait = true;

@@ -53,10 +53,11 @@ class runnable_queue {
   detail::ready_item first_, last_;
 };
 
-/// Give one to runtime_options::policy, and it decides who runs what next; the runtime goes on to decide who sleeps,
-/// wakes whom, and which fork jobs (fork_join, scope) are stolen. What is pinned to a worker does not come here either.
-/// All three functions are called by several threads at once, must not throw, suspend or block for long (a short lock
-/// is fine), and must not call back into the runtime. docs/scheduler.md and examples/priorities.cpp show one.
+/// Give one to runtime_options::policy (of one runtime only), and it decides who runs what next; the runtime goes on to
+/// decide who sleeps, wakes whom, and which fork jobs (fork_join, scope) are stolen. What is pinned to a worker does
+/// not come here either. All three functions are called by several threads at once, must not throw, suspend or block
+/// for long (a short lock is fine), and must not call back into the runtime. docs/scheduler.md and
+/// examples/priorities.cpp show one.
 class scheduling_policy {
  public:
   virtual ~scheduling_policy() = default;
@@ -65,7 +66,8 @@ class scheduling_policy {
   /// What `worker` runs next, or an empty one if there is nothing for it. Numbers are below runtime::workers(), but for
   /// spare workers, which stand in for stalled ones and have higher numbers.
   virtual runnable take(int worker) noexcept = 0;
-  /// Would `take` return something? A worker sleeps if not, and is woken by a later `put`.
+  /// Would `take` return something? A worker sleeps if not, and is woken by a later `put`. Also asked of a worker that
+  /// is stalled, by another thread.
   virtual bool has_work(int worker) const noexcept = 0;
 };
 
