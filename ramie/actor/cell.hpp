@@ -51,12 +51,6 @@ struct actor_cell : resident {
 
   static constexpr std::uint32_t burst = 64;  // messages handled before others may run: a guess
 
-  /// Uses of the mailbox, as a power of two, after which it belongs to one worker. Actors of short lives that are
-  /// stolen by the hundred must not pay for that: skynet by actors on two workers 0.5 to 3 us a node with 0, 0.3
-  /// with 4.
-  static constexpr std::uint8_t lock_patience = 4;
-
-  adaptive_lock lock{lock_patience};
   message_queue mail;    // lock
   message_queue urgent;  // lock
   /// Taken out of `mail`, not handled yet; the running actor's own, or whose who schedules it. `last` is kept by fiber

@@ -16,6 +16,7 @@ enum class plant : std::uint8_t {
   biased_lock_no_fence,        // biased_lock.hpp: T3 left out
   adaptive_lock_no_fence,      // adaptive_lock.hpp: B2 without its fence
   adaptive_lock_slot_taken,    // adaptive_lock.hpp: a third worker owns it in a slot that is another's
+  deprive_all_no_fence,        // adaptive_lock.hpp: C2 left out
   sleep_without_look,          // idle_set.hpp: S3 left out
   sleep_no_fence,              // idle_set.hpp: S2 left out
   injection_unannounced,       // idle_set.hpp: I3 and I4 before I1

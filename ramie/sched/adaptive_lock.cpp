@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint8_t patience_least = RAMIE_INTERLEAVE ? 1 : 7;  // of one who was deprived, or comes second
 constexpr std::uint8_t patience_most = RAMIE_INTERLEAVE ? 2 : 15;
 
+constexpr int deprive_rounds = RAMIE_INTERLEAVE ? 3 : 200;
+
 bool is_deprived(const fork_deque* owner) noexcept { return (reinterpret_cast<std::uintptr_t>(owner) & 1) != 0; }
 
 /// The ids of workers that ended are used again: they are inside no lock.
@@ -83,7 +85,8 @@ void adaptive_lock::lock_slowly(fork_deque* me) noexcept {
   if (me != nullptr) me->count_lock();
   const std::uint8_t slot = slot_for(me);
   if (slot == slots) return end_ownership(me);
-  if (owner_.load(std::memory_order_relaxed) != deprived(me)) {
+  if (const fork_deque* seen = owner_.load(std::memory_order_relaxed); seen != deprived(me)) {
+    if (seen != deprived(nullptr)) me->count_crossed();
     end_ownership(me);
     streak_ = 0;
     owner_.store(deprived(me), std::memory_order_relaxed);
@@ -121,6 +124,45 @@ void adaptive_lock::end_ownership(fork_deque* me) noexcept {
     streak_ = 0;
   }
   held_in_ = slots;
+}
+
+bool adaptive_lock::is_free_of_owners() const noexcept {
+  bool is_free = true;
+  for (const auto& inside : inside_) is_free = is_free && inside.load(std::memory_order_acquire) == 0;
+  return is_free;
+}
+
+void adaptive_lock::deprive_all(adaptive_lock* const* all, std::size_t n) noexcept {
+  struct taken {
+    adaptive_lock* lock;
+    fork_deque* owner;
+  };
+  std::array<taken, deprived_most> held;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    adaptive_lock* const a = all[i];
+    if (a == nullptr || is_deprived(a->owner_.load(std::memory_order_relaxed)) || !a->others_.try_lock()) continue;
+    fork_deque* const owner = a->owner_.load(std::memory_order_relaxed);
+    if (is_deprived(owner)) {
+      a->others_.unlock();
+      continue;
+    }
+    a->owner_.store(deprived(owner), std::memory_order_relaxed);
+    held[count++] = {a, owner};
+  }
+  if (count == 0) return;
+  if (!RAMIE_PLANT(deprive_all_no_fence)) heavy_fence();
+  for (std::size_t i = 0; i < count; ++i) {
+    adaptive_lock& a = *held[i].lock;
+    bool is_free = a.is_free_of_owners();
+    for (int round = 0; round < deprive_rounds && !is_free; ++round) {
+      spin_pause();
+      is_free = a.is_free_of_owners();
+    }
+    if (is_free) a.owner_.store(deprived(nullptr), std::memory_order_relaxed);
+    else a.owner_.store(held[i].owner, std::memory_order_relaxed);
+    a.others_.unlock();
+  }
 }
 
 }  // namespace ramie::detail

@@ -27,6 +27,14 @@
 // one more. Those two can be owners in turns, as when all fibers are gathered on the one that came second; any others
 // never are, and pay for an atomic instruction. What the second does as the owner is not inlined.
 //
+// What moves to another worker by the hundred (a theft of ready actors) is taken from its owner with one heavy fence
+// for all of it, before the first use there:
+//  C1 of each lock that a worker owns: take `others` if it is free (else leave that one out); owner = that one, deprived
+//  C2 heavy fence
+//  C3 wait until inside == {0, 0}; not for long, for the owner may be waiting for another of these locks: then it is the
+//     owner again, as if nothing had been. It may have passed B1 meanwhile, and deprives itself at B2
+//  C4 release `others`
+//
 // The idea of reservation: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
 #pragma once
 
@@ -36,6 +44,7 @@
 #include <ramie/sched/spin_lock.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace ramie::detail {
@@ -78,6 +87,11 @@ class adaptive_lock {
     else others_.unlock();
   }
 
+  /// C1 to C4 for the locks `all`, of which those that are null count for nothing; at most `deprived_most` of them. Not
+  /// by the owner. They stay as quick to be owned anew as they were.
+  static void deprive_all(adaptive_lock* const* all, std::size_t n) noexcept;
+  static constexpr std::size_t deprived_most = 128;
+
   /// A1 to A3 alone, for code that keeps all else in a function of its own: true if inside, and then leave_as_owner()
   /// is A5, not unlock(). False: nothing was done. For the first owner. Such uses are not counted. `me`: the caller's
   /// current_forks().
@@ -105,6 +119,7 @@ class adaptive_lock {
   static fork_deque* deprived(const fork_deque* who) noexcept {
     return reinterpret_cast<fork_deque*>((reinterpret_cast<std::uintptr_t>(who) | deprived_bit) & ~second_bit);
   }
+  [[nodiscard]] bool is_free_of_owners() const noexcept;
   RAMIE_NOINLINE void lock_slowly(fork_deque* me) noexcept;
   RAMIE_NOINLINE bool try_lock_slowly(fork_deque* me) noexcept;
   void end_ownership(fork_deque* me) noexcept;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -193,6 +194,58 @@ TEST(adaptive_locks, are_owned_after_a_streak_of_uses_by_one_worker) {
   EXPECT_FALSE(enters(second));
   use(second, fresh, 1);
   EXPECT_FALSE(enters(first));
+  first.stop();
+  second.stop();
+}
+
+TEST(adaptive_locks, are_taken_from_their_owner_many_at_once) {
+  init_fences();
+  if (!asymmetric_fences) GTEST_SKIP() << "without asymmetric fences no lock has an owner";
+  scheduler first{testing::with_workers(1)};
+  scheduler second{testing::with_workers(1)};
+  std::array<adaptive_lock, 5> locks;
+  std::array<adaptive_lock*, 6> all{};  // the last is null
+  for (std::size_t i = 0; i < locks.size(); ++i) all[i] = &locks[i];
+  const auto owned_by = [&](scheduler& runtime) {
+    std::size_t n = 0;
+    run_on(runtime, [&] {
+      for (adaptive_lock& a : locks)
+        if (a.try_enter_as_owner(current_forks())) {
+          a.leave_as_owner();
+          ++n;
+        }
+    });
+    return n;
+  };
+  const auto use_all = [&](scheduler& runtime) {
+    run_on(runtime, [&] {
+      for (adaptive_lock& a : locks) {
+        const std::lock_guard guard{a};
+      }
+    });
+  };
+  adaptive_lock::deprive_all(all.data(), all.size());  // nobody's
+  use_all(first);
+  EXPECT_EQ(owned_by(first), 5u);
+  adaptive_lock::deprive_all(all.data(), 3);
+  EXPECT_EQ(owned_by(first), 2u);
+  adaptive_lock::deprive_all(all.data(), all.size());
+  EXPECT_EQ(owned_by(first), 0u);
+  // The next one needs no longer streak than the first did, and takes nothing from anybody.
+  std::uint64_t seized = 0;
+  run_on(second, [&] {
+    const std::uint64_t before = current_forks()->seized.load_relaxed();
+    for (adaptive_lock& a : locks) {
+      const std::lock_guard guard{a};
+    }
+    seized = current_forks()->seized.load_relaxed() - before;
+  });
+  EXPECT_EQ(seized, 0u);
+  use_all(first);
+  run_on(second, [&] { seized = current_forks()->seized.load_relaxed(); });
+  EXPECT_EQ(seized, 0u);
+  run_on(first, [&] { seized = current_forks()->seized.load_relaxed(); });
+  EXPECT_EQ(seized, 5u) << "the second was not the owner";
   first.stop();
   second.stop();
 }

@@ -84,14 +84,16 @@ struct fork_deque {
   alignas(128) word<std::uint64_t> locks{0};  // adaptive locks, but those held in vain, and mutexes: what gets done
   word<std::uint64_t> contended{0};           // mutexes that somebody else had
   word<std::uint64_t> seized{0};              // adaptive locks that were another worker's
-  bool alone = false;                         // the only worker of its runtime, but for spares
-  std::uint16_t lock_id = 0;                  // no other worker's; 0: can own no adaptive_lock
+  word<std::uint64_t> crossed{0};  // wake-ups across workers, and adaptive locks that somebody else used last
+  bool alone = false;              // the only worker of its runtime, but for spares
+  std::uint16_t lock_id = 0;       // no other worker's; 0: can own no adaptive_lock
 
   RAMIE_ALWAYS_INLINE void count_lock() noexcept { locks.store_relaxed(locks.load_relaxed() + 1); }
   /// It was held in vain, and is not to count as something done: else threads that get into each other's way would look
   /// like those who do much.
   void uncount_lock() noexcept { locks.store_relaxed(locks.load_relaxed() - 1); }
   void count_seized() noexcept { seized.store_relaxed(seized.load_relaxed() + 1); }
+  void count_crossed() noexcept { crossed.store_relaxed(crossed.load_relaxed() + 1); }
   void count_contended() noexcept { contended.store_relaxed(contended.load_relaxed() + 1); }
 };
 

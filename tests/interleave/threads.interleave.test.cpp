@@ -102,6 +102,58 @@ TEST(adaptive_lock, excludes) { expect_sound("adaptive lock", {.seeds = 20'000},
 TEST(adaptive_lock, without_its_fence_is_found) {
   expect_found(plant::adaptive_lock_no_fence, "adaptive lock, no fence", {.seeds = 20'000}, exclude_each_other);
 }
+
+/// Two locks, each used inside the other's critical section by its owners, and a thief that takes both at once.
+void deprive_of_several() {
+  detail::init_fences();
+  std::array<detail::adaptive_lock, 2> locks;
+  std::array<int, 2> inside{};
+  std::array<detail::fork_deque, 2> workers;
+  for (std::uint16_t i = 0; i < 2; ++i) workers[i].lock_id = static_cast<std::uint16_t>(i + 1);
+  auto enter = [&](std::size_t i) {
+    locks[i].lock();
+    check(++inside[i] == 1, "two threads hold the lock");
+    detail::atomic<int> step{0};
+    step.store(1);
+  };
+  auto leave = [&](std::size_t i) {
+    check(--inside[i] == 0, "two threads hold the lock");
+    locks[i].unlock();
+  };
+  auto use = [&](detail::fork_deque* as) {
+    ramie_current_forks = as;
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t which = pick(2);
+      enter(which);
+      // In one order only, or they would wait for each other whatever the lock does.
+      if (const bool both = which == 0 && pick(2) == 0; both) {
+        enter(1);
+        leave(1);
+      }
+      leave(which);
+    }
+    ramie_current_forks = nullptr;
+  };
+  auto steal = [&](detail::fork_deque* as) {
+    const std::array<detail::adaptive_lock*, 3> all{locks.data(), nullptr, &locks[1]};
+    for (int i = 0; i < 2; ++i) {
+      detail::adaptive_lock::deprive_all(all.data(), all.size());
+      use(as);
+    }
+  };
+  {
+    simulated_thread first{[&] { use(&workers[0]); }};
+    simulated_thread second{[&] { steal(&workers[1]); }};
+    simulated_thread third{[&] { steal(nullptr); }};
+  }
+}
+TEST(adaptive_lock, excludes_when_taken_by_the_dozen) {
+  expect_sound("adaptive locks, taken at once", {.seeds = 20'000}, deprive_of_several);
+}
+TEST(adaptive_lock, taken_by_the_dozen_without_a_fence_is_found) {
+  expect_found(plant::deprive_all_no_fence, "adaptive locks, taken at once, no fence", {.seeds = 20'000},
+               deprive_of_several);
+}
 TEST(adaptive_lock, in_the_slot_of_another_is_found) {
   expect_found(plant::adaptive_lock_slot_taken, "adaptive lock, slot taken", {.seeds = 50'000}, exclude_each_other);
 }
