@@ -67,6 +67,11 @@ function(ramie_add_tests folder)
                --gtest_filter=-fairness.*:mutex_on_one_worker.*)
       set_tests_properties("perturbed.${stem}" PROPERTIES
         ENVIRONMENT "RAMIE_MIGRATE_ALWAYS=1;RAMIE_RANDOM_YIELDS=30" TIMEOUT ${ramie_test_timeout_s} LABELS perturbed)
+      # What is woken crosses from worker to worker as often as it can.
+      add_test(NAME "at_home.${stem}" COMMAND ${program} --gtest_brief=1
+               --gtest_filter=-fairness.*:mutex_on_one_worker.*)
+      set_tests_properties("at_home.${stem}" PROPERTIES
+        ENVIRONMENT "RAMIE_SPREADING=at_home" TIMEOUT ${ramie_test_timeout_s} LABELS at_home)
     endif()
   endforeach()
 endfunction()

@@ -1,4 +1,5 @@
-// Whether a woken resident is better run by its waker's worker or at its home: learned, for each by itself.
+// Whether a woken resident is better run by its waker's worker or at its home: learned, for each by itself, where not
+// everything goes home (spread.hpp).
 //
 // At home its state lies in the caches, but the message has to go there (some 100 ns between two workers that are
 // awake). By its waker the message costs nothing, but the state comes along. Which is cheaper depends on how large the

@@ -5,8 +5,10 @@
 #include <ramie/stack/pool.hpp>
 
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -61,6 +63,17 @@ bool is_on(const char* name) {
 
 constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "shared_queue", "round_robin",
                                            "dedicated"};
+constexpr const char* spreading_names[] = {"automatic", "together", "at_home", "by_waker"};
+
+/// The place among `names` of what the variable says; nothing if it is not set. `listed`: all of them, for the message.
+template <std::size_t n>
+std::optional<int> one_of(const char* variable, const char* const (&names)[n], const char* listed) {
+  const char* text = set_variable(variable);
+  if (text == nullptr) return std::nullopt;
+  for (std::size_t i = 0; i < n; ++i)
+    if (std::strcmp(text, names[i]) == 0) return static_cast<int>(i);
+  refuse(variable, quoted(text), std::string{"one of "} + listed);
+}
 
 }  // namespace
 
@@ -91,20 +104,18 @@ runtime_options resolve(runtime_options o) {
   }
 
   if (o.placement == placement::work_stealing) {
-    if (const char* text = set_variable("RAMIE_PLACEMENT")) {
-      bool known = false;
-      for (int i = 0; i < 5; ++i) {
-        if (std::strcmp(text, placement_names[i]) != 0) continue;
-        known = true;
-        o.placement = static_cast<placement>(i);
-      }
-      if (!known)
-        refuse("RAMIE_PLACEMENT", quoted(text),
-               "one of work_stealing, stealing_no_affinity, shared_queue, round_robin, dedicated");
-    }
+    const auto wanted = one_of("RAMIE_PLACEMENT", placement_names,
+                               "work_stealing, stealing_no_affinity, shared_queue, round_robin, dedicated");
+    if (wanted) o.placement = static_cast<placement>(*wanted);
   }
   if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
     refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
+
+  if (o.spreading == spreading::automatic)
+    o.spreading = static_cast<spreading>(
+        one_of("RAMIE_SPREADING", spreading_names, "automatic, together, at_home, by_waker").value_or(0));
+  if (o.spreading < spreading::automatic || o.spreading > spreading::by_waker)
+    refuse("runtime_options::spreading", std::to_string(static_cast<int>(o.spreading)), "one of the enumerators");
 
   if (!o.pin_threads) o.pin_threads = is_on("RAMIE_PIN_THREADS");
   if (!o.paint_stacks) o.paint_stacks = is_on("RAMIE_PAINT_STACKS");

@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 class environment : public ::testing::Test {
  protected:
   static constexpr const char* variables[] = {"RAMIE_WORKERS",     "RAMIE_PLACEMENT",    "RAMIE_STACK_SIZE",
-                                              "RAMIE_PIN_THREADS", "RAMIE_PAINT_STACKS", "RAMIE_MIGRATE_ALWAYS"};
+                                              "RAMIE_PIN_THREADS", "RAMIE_PAINT_STACKS", "RAMIE_MIGRATE_ALWAYS",
+                                              "RAMIE_SPREADING"};
   // The tests decide what the environment says, not whoever runs them.
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
@@ -142,6 +143,24 @@ TEST_F(environment, placement) {
   for (const char* text : {"Work_Stealing", "stealing", "0", " work_stealing"}) {
     set("RAMIE_PLACEMENT", text);
     expect_refusal({}, {"RAMIE_PLACEMENT", "\"" + std::string{text} + "\"", "one of work_stealing", "dedicated"});
+  }
+}
+
+TEST_F(environment, spreading) {
+  EXPECT_EQ(resolve({}).spreading, ramie::spreading::automatic);
+  set("RAMIE_SPREADING", "at_home");
+  EXPECT_EQ(resolve({}).spreading, ramie::spreading::at_home);
+  runtime_options o;
+  o.spreading = ramie::spreading::by_waker;
+  EXPECT_EQ(resolve(o).spreading, ramie::spreading::by_waker) << "what the program says goes before";
+  for (const char* text : {"home", "At_home", "1", "together "}) {
+    set("RAMIE_SPREADING", text);
+    expect_refusal({}, {"RAMIE_SPREADING", "\"" + std::string{text} + "\"", "one of automatic", "by_waker"});
+  }
+  clear();
+  for (const int n : {4, 5, 1000, -1}) {
+    o.spreading = static_cast<ramie::spreading>(n);
+    expect_refusal(o, {"runtime_options::spreading"});
   }
 }
 

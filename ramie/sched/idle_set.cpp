@@ -1,3 +1,4 @@
+#include <ramie/sched/cycles.hpp>
 #include <ramie/sched/futex.hpp>
 #include <ramie/sched/idle_set.hpp>
 #include <ramie/sched/worker.hpp>
@@ -12,6 +13,7 @@ constexpr std::size_t looked_at_most = 16;  // sleepers, for one nearby: a guess
 
 void set_token(worker& w) noexcept {
   w.idle.store(false, std::memory_order_release);
+  w.wake_called.store(cycles(), std::memory_order_relaxed);
   w.wake_token.store(1, std::memory_order_release);
   futex_wake(w.wake_token);
 }

@@ -106,10 +106,11 @@ void scheduler::monitor_main() noexcept {
 /// What a round finds out for spread.hpp.
 struct scheduler::spread_look {
   // In a round; guesses. A seized lock costs all workers some microseconds.
-  static constexpr std::uint64_t contended_much = 16, seized_much = 32;
+  static constexpr std::uint64_t contended_much = 16, seized_much = 32, thefts_many = 3;
   spread_control::observation seen{};
   worker* busiest = nullptr;
   std::uint64_t seized = 0;
+  std::uint64_t thefts = 0;
   std::int64_t most = 0;
   std::size_t awake = 0;
 
@@ -121,8 +122,11 @@ struct scheduler::spread_look {
     // Fibers that wait for each other's mutexes are ready only while they are on their way.
     const std::uint64_t contended = w.contended.load_relaxed();
     if (contended - std::exchange(before.contended, contended) >= contended_much) seen.backlog = true;
+    seen.crossed += contended + w.crossed.load_relaxed();
     const std::uint64_t seized_ever = w.seized.load_relaxed();
     seized += seized_ever - std::exchange(before.seized, seized_ever);
+    const std::uint64_t thefts_ever = w.steals_done.value();
+    thefts += thefts_ever - std::exchange(before.thefts, thefts_ever);
     if (!is_awake) return;
     ++awake;
     if (made > most && !w.spare) {
@@ -137,13 +141,16 @@ struct scheduler::spread_look {
 void scheduler::look_at_spread(const spread_look& around) noexcept {
   spread_control::observation seen = around.seen;
   seen.alone = around.awake <= 1;
-  seen.settling = around.seized >= spread_look::seized_much;
+  seen.settling = around.seized >= spread_look::seized_much ||
+                  (spread_control_.now() == spread_control::mode::at_home && around.thefts >= spread_look::thefts_many);
   const spread_control::mode before = spread_control_.now();
   const spread_control::mode after = spread_control_.observe(seen);
   if (after == before) return;
-  spread_.store(after == spread_control::mode::spread, std::memory_order_relaxed);
+  at_home_.store(after == spread_control::mode::at_home, std::memory_order_relaxed);
+  const bool spreads = after == spread_control::mode::spread || after == spread_control::mode::at_home;
+  spread_.store(spreads, std::memory_order_relaxed);
   together_.store(after == spread_control::mode::together ? around.busiest : nullptr, std::memory_order_relaxed);
-  if (after == spread_control::mode::spread) idle.wake_one();
+  if (spreads) idle.wake_one();
 }
 
 bool scheduler::monitor_round(std::int64_t now) noexcept {
@@ -186,7 +193,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
-    const bool queued = (steals_ && w.ready.size() + w.spawned.size() != 0) ||
+    const bool queued = (steals_ && (w.ready.size() + w.spawned.size() != 0 || !w.sent.empty())) ||
                         (seen.stalled && options_.policy && options_.policy->has_work(static_cast<int>(w.number)));
     work_waits |= queued;
     if ((queued || (steals_ && w.has_fork_jobs())) && still_ns >= busy_tick_ns) stuck_queue = true;
@@ -217,7 +224,9 @@ void scheduler::rescue(worker& w) noexcept {
     for (std::size_t i = 0; i < n; ++i) injected_.push_new(tasks[i]);
   for (std::size_t n; (n = w.ready.steal_half(items.data())) != 0; moved += n)
     for (std::size_t i = 0; i < n; ++i) injected_.push(items[i]);
-  if (moved != 0) wake_for_injection();
+  const std::size_t sent = take_from_inbox(w, items.data(), items.size());
+  for (std::size_t i = 0; i < sent; ++i) injected_.push(items[i]);
+  if (moved + sent != 0) wake_for_injection();
 }
 
 void scheduler::call_spare() noexcept {

@@ -27,10 +27,18 @@ enum class placement {
   dedicated,
 };
 
+/// Where work_stealing runs what was woken; see spread.hpp. Spread, idle workers take a half of what others have ready.
+enum class spreading {
+  automatic,  // tries the others, and keeps what gets most done
+  together,   // one worker runs what talks
+  at_home,    // the worker that ran it last does, unless that one sleeps
+  by_waker,   // whoever wakes it does; an actor may have learned that its home is cheaper (affinity.hpp)
+};
+
 /// For a single fiber or actor, within placements that steal.
 enum class affinity {
   automatic,  // as the placement has it
-  none,       // no home: whoever wakes it runs it (as it is with fibers anyway)
+  none,       // no home: whoever wakes it runs it
 };
 
 /// What keeps an overflowing stack from its neighbour. `automatic`: MADV_GUARD_INSTALL where the kernel has it
@@ -43,6 +51,9 @@ struct runtime_options {
   int workers = 0;
   /// RAMIE_PLACEMENT overrides the default, not a value given here other than the default.
   ramie::placement placement = placement::work_stealing;
+  /// For work_stealing with several workers. Anything but `automatic` is for measurements, and for programs that know
+  /// better. automatic: RAMIE_SPREADING, else automatic.
+  ramie::spreading spreading = ramie::spreading::automatic;
   /// If set, decides instead of `placement`; see policy.hpp.
   std::shared_ptr<scheduling_policy> policy = nullptr;
   /// Each worker's thread may run on one CPU only: worker i on the i-th that the process may use, modulo their number.

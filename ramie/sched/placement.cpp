@@ -4,7 +4,8 @@
 // (`worker::wakes_here`), and what it spawns goes into its own spawn deque (`worker::spawns_here`). All else comes
 // here. By placement:
 //
-//   work_stealing         new: here. Woken: at its home or here, as affinity.hpp has learned; from outside: injected.
+//   work_stealing         new: here. Woken: at its home or here, as spread.hpp has it, or affinity.hpp has learned; from
+//                         outside: injected.
 //   stealing_no_affinity  new and woken: here; from outside: injected.
 //   shared_queue          all goes through the injection queue, and everybody takes from there.
 //   round_robin           new and woken: to the workers in turn, into their inboxes. Nobody steals.
@@ -51,16 +52,14 @@ bool is_new(ready_item item) noexcept {
   return t.type->kind == task_kind::fiber && t.where.load(std::memory_order_relaxed) == nullptr;
 }
 
-/// Woken by another worker than its home. `choice`: may go there. The caller is the one to make it ready.
-bool goes_home(resident& r, bool choice) noexcept {
-  if (!choice) {
-    // Not even asked: a comparison counts and times what was done as it said.
-    if (r.learner.is_watching()) {
-      r.learner.call_off();
-      r.flags.fetch_and(~task::timed_flag, std::memory_order_relaxed);
-    }
-    return false;
-  }
+/// The learner is not even asked: a comparison counts and times what was done as it said.
+void call_off(resident& r) noexcept {
+  if (!r.learner.is_watching()) return;
+  r.learner.call_off();
+  r.flags.fetch_and(~task::timed_flag, std::memory_order_relaxed);
+}
+
+bool learned_to_go_home(resident& r) noexcept {
   const bool goes = r.learner.goes_home();
   if (r.learner.is_watching()) r.flags.fetch_or(task::timed_flag, std::memory_order_relaxed);
   return goes;
@@ -68,13 +67,31 @@ bool goes_home(resident& r, bool choice) noexcept {
 
 }  // namespace
 
+/// Woken by another worker than its home. The caller is the one to make it ready.
+bool scheduler::goes_home(ready_item item, const worker& home) const noexcept {
+  const bool all_do = at_home_.load(std::memory_order_relaxed);
+  const bool can = !home.spare && !home.idle.load(std::memory_order_relaxed);
+  resident* r = as_long_lived(item);
+  if (r == nullptr) return can && all_do;
+  if (can && !all_do && together_.load(std::memory_order_relaxed) == nullptr) return learned_to_go_home(*r);
+  call_off(*r);
+  return can && all_do;
+}
+
 void scheduler::set_up_placement() noexcept {
   const bool by_policy = options_.policy != nullptr;
   const placement p = options_.placement;
   steals_ = by_policy || (p != placement::round_robin && p != placement::dedicated);
-  adapts_ = !by_policy && !options_.migrate_always && regular_ > 1 &&
-            (p == placement::work_stealing || p == placement::stealing_no_affinity);
+  const bool moves = !by_policy && !options_.migrate_always && regular_ > 1 &&
+                     (p == placement::work_stealing || p == placement::stealing_no_affinity);
+  const bool is_told = p == placement::work_stealing && options_.spreading != spreading::automatic;
+  adapts_ = moves && !is_told;
+  if (moves && is_told) {
+    at_home_.store(options_.spreading == spreading::at_home, std::memory_order_relaxed);
+    spread_.store(options_.spreading != spreading::together, std::memory_order_relaxed);
+  }
   wakes_here_ = !by_policy && !options_.migrate_always && p != placement::shared_queue && p != placement::round_robin;
+  spread_control_ = spread_control{p == placement::work_stealing};
   spawns_here_ = !by_policy && (p == placement::work_stealing || p == placement::stealing_no_affinity);
 }
 
@@ -123,13 +140,19 @@ void scheduler::place(worker* here, ready_item item) noexcept {
       return published_ready(here);
     }
     here->wakes.add();
-    if (home != here) here->migrations.add();
+    if (home != here) {
+      here->migrations.add();
+      here->count_crossed();
+    }
     here->ready.push(item);
     published_ready(here);
   };
   const auto send = [&](worker& to) {
     if (&to == here) return keep();
-    if (here != nullptr && !fresh) here->wakes_elsewhere.add();
+    if (here != nullptr && !fresh) {
+      here->wakes_elsewhere.add();
+      here->count_crossed();
+    }
     post(to, item);
   };
   if ((flags & task::pinned_flag) != 0) return send(*home);
@@ -146,10 +169,8 @@ void scheduler::place(worker* here, ready_item item) noexcept {
     case placement::work_stealing:
     case placement::stealing_no_affinity:
       if (here == nullptr || options_.migrate_always) break;
-      if (options_.placement == placement::work_stealing && item.is_resident() && home != nullptr && home != here &&
-          t.type->kind == task_kind::resident && (flags & task::homeless_flag) == 0 &&
-          goes_home(static_cast<resident&>(t), !home->spare && !home->idle.load(std::memory_order_relaxed) &&
-                                                   together_.load(std::memory_order_relaxed) == nullptr))
+      if (options_.placement == placement::work_stealing && home != nullptr && home != here && !fresh &&
+          (flags & task::homeless_flag) == 0 && goes_home(item, *home))
         return send(*home);
       return keep();
     case placement::shared_queue: break;
@@ -183,16 +204,21 @@ void scheduler::hand_over(worker* w) noexcept {
   // Those who compute for long need not be together.
   if (to == nullptr || to == w || w->slice.load(std::memory_order_relaxed) > cycles_in_us(still_us)) return;
   open_inbox(w);
+  std::size_t moved = 0;
+  const auto send = [&] {
+    take_mailboxes(w->loot.data(), moved);
+    w->migrations.add(moved);
+    for (std::size_t i = 0; i < moved; ++i) post(*to, w->loot[i]);
+    moved = 0;
+  };
   for (std::size_t left = w->ready.size(); left != 0; --left) {
     const ready_item item = w->ready.pop();
     if (!item) break;
-    if (is_movable(item)) {
-      w->migrations.add();
-      post(*to, item);
-    } else {
-      w->ready.push(item);
-    }
+    if (is_movable(item)) w->loot[moved++] = item;
+    else w->ready.push(item);
+    if (moved == w->loot.size()) send();
   }
+  send();
 }
 
 bool scheduler::leaves_new_tasks(const worker& of) noexcept {

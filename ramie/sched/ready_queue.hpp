@@ -10,6 +10,7 @@
 #include <ramie/sched/biased_lock.hpp>
 #include <ramie/sched/ready_item.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -99,7 +100,7 @@ class ready_queue {
     if (size() == 0) return 0;
     lock_.try_as_thief([&] {
       std::size_t want = (size() + 1) / 2;
-      if (want > most) want = most;
+      want = std::min({want, most, steal_most});
       while (taken < want && is_movable(ring_[head_.load(std::memory_order_relaxed) % ring_size]))
         out[taken++] = take();
     });

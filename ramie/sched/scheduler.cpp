@@ -18,7 +18,9 @@
 // their message some nanoseconds. They stay as long as this worker gets through them soon: less than `queued_us_most`
 // of them, judged by how long its dispatches take (`slice`, taken at ticks, and by samples of how long an item that was
 // left here waits). If the worker is stuck meanwhile, a thief sees that it dispatches nothing for `still_us`, or the
-// monitor does, and then anything may be taken.
+// monitor does, and then anything may be taken. Where the backlog lasts, the monitor tries what is better (spread.hpp):
+// spread, two ready items are a surplus already, but where all that is woken goes home only who has been short of work
+// for some time takes from it (stealing.cpp).
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/assert.hpp>
@@ -36,6 +38,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -43,20 +46,11 @@ namespace ramie::detail {
 
 namespace {
 
-constexpr std::uint32_t sample_every = 8;  // ready items left to their worker
-constexpr int search_rounds_most = 1000;
-constexpr std::uint32_t anywhere_every = 16;          // searches; a guess
+constexpr std::uint32_t sample_every = 8;             // ready items left to their worker
 constexpr std::int64_t idle_trim_ns = 1'000'000'000;  // asleep for so long: caches are given back
 
 constexpr std::uint64_t long_wait_us = 20;  // a wake-up costs about that much, on both sides and with a margin
 constexpr std::uint64_t queued_us_most = 1000;
-constexpr std::uint64_t still_task_us = 5;  // of a single new task: nobody waits for its worker in particular
-constexpr std::uint64_t search_us = 40;     // long enough to see a worker stand still
-
-work to_work(ready_item item) noexcept {
-  if (item.is_resident()) return {.start = item.as_resident()};
-  return {.resume = item.as_stack()};
-}
 
 guard_kind to_guard_kind(stack_guard guard) noexcept {
   switch (guard) {
@@ -103,9 +97,14 @@ work scheduler::find_work(worker* w) noexcept {
       if (w->searching) idle.end_search(*w);
       return {.stop = true};
     }
-    if (w->searching || idle.begin_search(*w, static_cast<std::uint32_t>(worker_count()))) {
-      if (work next = search(w)) return found(w, next);
+    const bool may_search = w->searching || idle.begin_search(*w, static_cast<std::uint32_t>(worker_count()));
+    if (may_search) {
+      const work next = search(w);
+      w->dry.store(w->dry.load(std::memory_order_relaxed) + (cycles() - w->search_began), std::memory_order_relaxed);
+      if (next) return found(w, next);
       if (!w->sent.empty()) continue;
+    } else if (lingers(w)) {
+      continue;
     }
     sleep(w);
   }
@@ -123,7 +122,8 @@ work scheduler::look_at_oldest(worker* w) noexcept {
     if (near_first_) note_place(w);
     if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
   }
-  if (options_.policy != nullptr && w->ticks % 4 == 1)  // else a pinned fiber that yields would keep it waiting for ever
+  if (options_.policy != nullptr &&
+      w->ticks % 4 == 1)  // else a pinned fiber that yields would keep it waiting for ever
     if (work next = take_by_policy(w)) return next;
   return take_injected(w, w->ticks % 2 == 0);
 }
@@ -154,128 +154,6 @@ void scheduler::fire_timers(worker* w) noexcept {
     const std::int64_t now = now_ns();
     if (next <= now) w->timers.fire(now);
   }
-}
-
-work scheduler::search(worker* w) noexcept {
-  if (const std::uint64_t now = cycles(), leave = w->thefts.nothing_left(now, w->dispatches.value()); leave != 0)
-    w->robbed->leave_new_until.store(now + leave, std::memory_order_relaxed);
-  std::fill_n(w->looks.get(), worker_count(), worker::look{});
-  // Now and then without regard to distance: else a worker far from all that are idle would only ever be helped when
-  // those near them have nothing.
-  const bool by_rings = near_first_ && steals_ && ++w->searches % anywhere_every != 0;
-  if (by_rings) {
-    note_place(w);
-    w->victims.arrange(topology_, w->last_place(), w->number, static_cast<std::uint32_t>(worker_count()),
-                       [this](std::uint32_t i) { return at(i).last_place(); });
-  }
-  const std::uint64_t begun = cycles();
-  for (int round = 0; round < search_rounds_most && cycles() - begun < cycles_in_us(search_us); ++round) {
-    if (!w->sent.empty()) return {};
-    if (options_.policy != nullptr)
-      if (work next = take_by_policy(w)) return next;
-    if (work next = take_injected(w, false)) return next;
-    if (by_rings) {
-      if (work next = w->victims.try_all(w->random, [&](std::uint32_t number) { return try_victim(w, number); }))
-        return next;
-    } else {
-      const auto n = steals_ ? static_cast<std::uint32_t>(worker_count()) : 0u;
-      const std::uint32_t start = n == 0 ? 0 : w->random.below(n);
-      for (std::uint32_t i = 0; i < n; ++i) {
-        const std::uint32_t number = (start + i) % n;
-        if (number == w->number) continue;
-        if (work next = try_victim(w, number)) return next;
-      }
-    }
-    if (ending_.load(std::memory_order_relaxed)) return {};
-    for (int pause = 0; pause < (round < 5 ? 1 << round : 32); ++pause) spin_pause();
-  }
-  return {};
-}
-
-RAMIE_ALWAYS_INLINE work scheduler::try_victim(worker* w, std::uint32_t number) noexcept {
-  worker& victim = at(number);
-  worker::look& last = w->looks[number];
-  const std::uint64_t dispatches = victim.dispatches.value();
-  const std::uint64_t spawned = victim.started.value();
-  const std::uint64_t now = cycles();
-  if (std::exchange(last.dispatches, dispatches) != dispatches) last.since = now;
-  if (std::exchange(last.spawned, spawned) != spawned) last.spawned_since = now;
-  work next = steal_from(w, victim, now - last.since, now - std::max(last.since, last.spawned_since));
-  if (next && w->watched.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    observe_steal(w, number, 1 + w->spawned.size() + w->ready.size());  // its own queues were empty
-  return next;
-}
-
-work scheduler::steal_from(worker* w, worker& victim, std::uint64_t still_cycles, std::uint64_t idle_cycles) noexcept {
-  if (victim.has_fork_jobs() && victim.thieves.try_lock()) {
-    // T1 to T6 of fork_deque.hpp.
-    w->steals_tried.add();
-    fork_slot* const t = victim.top.load_relaxed();
-    work next;
-    if (t < victim.bottom.load_acquire()) {
-      victim.top.store_release(t + 1);
-      if (!RAMIE_PLANT(fork_deque_no_fence)) heavy_fence();
-      if (victim.bottom.load_acquire() > t) {
-        next.job = t->load_relaxed();
-        // The victim can neither leave the fiber that forked the job nor find it stolen without taking `thieves`.
-        next.job_run = next.job->state.load_relaxed();
-        next.job_owner = victim.current();
-      } else {
-        victim.top.store_release(t);
-      }
-    }
-    victim.thieves.unlock();
-    if (next) {
-      w->steals_done.add();
-      return next;
-    }
-  }
-  if (const bool stands_still = idle_cycles > cycles_in_us(still_task_us);
-      victim.spawned.size() >= (stands_still ? 1u : 2u) && (stands_still || !leaves_new_tasks(victim))) {
-    w->steals_tried.add();
-    std::array<task*, spawn_deque::steal_most> loot;
-    const std::size_t n = victim.spawned.steal(loot.data());
-    if (n > 0) {
-      w->steals_done.add();
-      if (!stands_still) {
-        w->thefts.stole(cycles(), w->dispatches.value(), n);
-        w->robbed = &victim;
-      }
-      // The oldest runs here; the others, oldest deepest, keep their order. A deque without memory to grow hands back
-      // to all.
-      for (std::size_t i = 1; i < n; ++i) {
-        try {
-          w->spawned.push(loot[i]);
-        } catch (const std::bad_alloc&) {
-          injected_.push_new(loot[i]);
-        }
-      }
-      return {.start = loot[0]};
-    }
-  }
-  if (const std::size_t queued = victim.ready.size();
-      still_cycles > cycles_in_us(still_us) ? queued != 0 : worth_moving(victim, queued)) {
-    w->steals_tried.add();
-    const std::size_t n = victim.ready.steal_half(w->loot.data());
-    if (n > 0) {
-      w->steals_done.add();
-      w->migrations.add(n);
-      for (std::size_t i = 1; i < n; ++i) w->ready.push(w->loot[i]);
-      return to_work(w->loot[0]);
-    }
-  }
-  if (still_cycles > cycles_in_us(still_us) && !victim.sent.empty()) {
-    w->steals_tried.add();
-    const std::size_t n = take_from_inbox(victim, w->loot.data(), w->loot.size());
-    if (n > 0) {
-      w->steals_done.add();
-      w->migrations.add(n);
-      for (std::size_t i = 0; i < n; ++i) accept(w, w->loot[i]);
-      if (const ready_item item = w->ready.pop()) return to_work(item);
-      if (task* t = w->spawned.pop(); t != nullptr) return {.start = t};
-    }
-  }
-  return {};
 }
 
 // ---- sleeping and waking -------------------------------------------------------------------------------------------
@@ -386,6 +264,7 @@ void scheduler::sleep_until_woken(worker* w) noexcept {
       }
     }
   }
+  note_wake(w);
   w->wake_token.store(0, std::memory_order_relaxed);
   w->idle.store(false, std::memory_order_relaxed);
   w->clock_ns.store(now_ns(), std::memory_order_relaxed);
@@ -464,6 +343,8 @@ scheduler::scheduler(const runtime_options& options)
   watches_.resize(all);
   try {
     for (std::uint32_t i = 0; i < regular_; ++i) add_worker(false);
+    if (options_.placement == placement::work_stealing && options_.spreading == spreading::together)
+      together_.store(&at(0), std::memory_order_relaxed);
     start_threads();
     list_scheduler(*this);
   } catch (...) {

@@ -8,6 +8,7 @@
 #include <ramie/sched/options.hpp>
 #include <ramie/sched/spread.hpp>
 #include <ramie/sched/topology.hpp>
+#include <ramie/sched/work.hpp>
 #include <ramie/sched/worker.hpp>
 
 #include <condition_variable>
@@ -20,17 +21,6 @@
 namespace ramie::detail {
 
 struct waiting_threads;
-
-/// What a worker does next.
-struct work {
-  stack* resume = nullptr;
-  task* start = nullptr;
-  fork_frame* job = nullptr;
-  std::uint64_t job_run = 0;  // the job's state when it was taken
-  task* job_owner = nullptr;
-  bool stop = false;  // leave the loop
-  explicit operator bool() const noexcept { return resume != nullptr || start != nullptr || job != nullptr || stop; }
-};
 
 class scheduler {
  public:
@@ -137,6 +127,7 @@ class scheduler {
   // Placement (placement.cpp).
   void set_up_placement() noexcept;
   void set_up_topology();  // throws invalid_argument, std::bad_alloc
+  [[nodiscard]] bool goes_home(ready_item item, const worker& home) const noexcept;
   worker& next_in_turn(worker* here) noexcept;
   void post(worker& to, ready_item item) noexcept;
   void submit_elsewhere(worker* w, task* t);
@@ -151,6 +142,10 @@ class scheduler {
   RAMIE_COLD void judge_deferral(worker* w) noexcept;
   /// Would a sleeper be worth waking, or a thief its way, for the `queued` ready items of `w`?
   [[nodiscard]] bool worth_moving(const worker& w, std::size_t queued) const noexcept;
+  [[nodiscard]] std::size_t may_take(worker* thief, std::uint32_t victim, bool stands_still) noexcept;
+  [[nodiscard]] bool is_short_of_work(worker* w, std::uint32_t than) noexcept;
+  void begin_dry_window(worker* w, std::uint64_t now) noexcept;
+  static void take_mailboxes(const ready_item* items, std::size_t n) noexcept;
   static void measure_tick(worker* w) noexcept;
   static void sample(worker* w) noexcept;
   work look_at_oldest(worker* w) noexcept;
@@ -160,8 +155,11 @@ class scheduler {
   work search(worker* w) noexcept;
   work try_victim(worker* w, std::uint32_t number) noexcept;
   /// `still_cycles`: for how long it has not dispatched anything; `idle_cycles`: nor spawned.
-  work steal_from(worker* w, worker& victim, std::uint64_t still_cycles, std::uint64_t idle_cycles) noexcept;
+  work steal_from(worker* w, std::uint32_t victim, std::uint64_t still_cycles, std::uint64_t idle_cycles) noexcept;
   work found(worker* w, work what) noexcept;
+  [[nodiscard]] std::uint64_t search_cycles_most(const worker* w) const noexcept;
+  static void note_wake(worker* w) noexcept;
+  [[nodiscard]] bool lingers(const worker* w) const noexcept;
   void sleep(worker* w) noexcept;
   void sleep_until_woken(worker* w) noexcept;
   void watch_worker(worker& w);  // under watch_lock_; throws std::bad_alloc
@@ -233,11 +231,13 @@ class scheduler {
     std::uint64_t progress = 0;   // spread.hpp, a round ago
     std::uint64_t contended = 0;
     std::uint64_t seized = 0;
+    std::uint64_t thefts = 0;
     bool stalled = false;
   };
   std::vector<watch> watches_;
   spread_control spread_control_;
   atomic<bool> spread_{false};             // spread.hpp
+  atomic<bool> at_home_{false};            // the same, and who is woken goes home
   atomic<worker*> together_{nullptr};      // who runs all that is ready, if somebody shall
   atomic<std::uint32_t> monitor_word_{0};  // futex: 0 sleeps for ever, 1 ticks
   atomic<std::uint32_t> monitor_ends_{0};  // futex: on which it waits for a tick; 1 ends that at once

@@ -7,6 +7,10 @@ namespace ramie::detail {
 namespace {
 constexpr double gain_to_spread = 1.1;   // a second processor must bring something
 constexpr double gain_to_gather = 1.02;  // to free one is worth something by itself
+constexpr double gain_to_change = 1.05;  // between two ways to be spread
+constexpr double gain_apart = 0.97;      // to spread those who have nothing to say to each other: not to lose by it
+constexpr double much_worse = 0.7, very_much_worse = 0.4;
+constexpr std::int64_t apart_ns = 8000;  // between two crossings: then these cost some percent at most
 }  // namespace
 
 spread_control::mode spread_control::observe(const observation& seen) noexcept {
@@ -15,8 +19,11 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
   // What was held in vain may be taken back after a look: then it is less than before.
   const auto done = std::max<std::int64_t>(0, static_cast<std::int64_t>(seen.progress - last_progress_));
   const double rate = first ? 0 : static_cast<double>(done) / static_cast<double>(passed_ns);
+  const auto crossed = static_cast<std::int64_t>(seen.crossed - last_crossed_);
+  apart_ = !first && crossed * apart_ns < passed_ns;
   last_ns_ = seen.now_ns;
   last_progress_ = seen.progress;
+  last_crossed_ = seen.crossed;
   if (first) return mode_;
 
   backlog_ = seen.backlog ? std::min(backlog_ + 1, rounds_forgotten) : 0;
@@ -30,9 +37,10 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
     return mode_;
   }
   if (without_ == rounds_forgotten) {
-    *this = spread_control{};
+    *this = spread_control{homes_};
     last_ns_ = seen.now_ns;
     last_progress_ = seen.progress;
+    last_crossed_ = seen.crossed;
     return mode_;
   }
 
@@ -40,37 +48,64 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
   switch (phase_) {
     case phase::settled:
       usual_ = usual_ == 0 ? rate : (3 * usual_ + rate) / 4;
-      if (backlog_ >= rounds_before && rounds_ >= rounds_before && seen.now_ns >= next_ns_) begin_trial(seen.alone);
+      if (backlog_ >= rounds_before && rounds_ >= rounds_before) {
+        is_as_ = mode_ != mode::undecided ? mode_ : seen.alone ? mode::together : mode::spread;
+        if (const mode m = next_trial(seen); m != is_as_) begin_trial(m);
+      }
       break;
     case phase::warming:
-      if (seen.settling && rounds_ < rounds_settling) break;
+      if ((seen.settling || (seen.alone && mode_ != mode::together)) && rounds_ < rounds_settling) break;
       phase_ = phase::measuring;
       rounds_ = 0;
       trial_ = 0;
       break;
     case phase::measuring:
       trial_ += rate;
-      if (rounds_ == rounds_measured) end_trial(seen.now_ns, trial_ / rounds_measured);
+      if (rounds_ == rounds_measured || rate < much_worse * usual_) end_trial(seen.now_ns, trial_ / rounds_);
       break;
   }
   return mode_;
 }
 
-void spread_control::begin_trial(bool alone) noexcept {
+/// The one that is due, and has waited for least; `is_as_` if there is none.
+spread_control::mode spread_control::next_trial(const observation& seen) const noexcept {
+  const bool is_spread = is_as_ != mode::together;
+  if (is_spread && apart_ && !seen.alone) return is_as_;
+  mode best = is_as_;
+  const candidate* of_best = nullptr;
+  // Of those that are to be tried for the first time the one that does least harm if it is wrong.
+  for (const mode m : {mode::together, mode::at_home, mode::spread}) {
+    if (m == is_as_ || (m == mode::at_home && !homes_)) continue;
+    const candidate& c = candidates_[static_cast<std::size_t>(m)];
+    if (seen.now_ns < c.next_ns || (of_best != nullptr && of_best->wait_ns <= c.wait_ns)) continue;
+    best = m;
+    of_best = &c;
+  }
+  return best;
+}
+
+void spread_control::begin_trial(mode m) noexcept {
   before_ = mode_;
-  // Undecided, they may be spread all the same, by the way they came into being.
-  const bool is_spread = mode_ == mode::spread || (mode_ == mode::undecided && !alone);
-  mode_ = is_spread ? mode::together : mode::spread;
+  mode_ = m;
   phase_ = phase::warming;
   rounds_ = 0;
 }
 
 void spread_control::end_trial(std::int64_t now_ns, double rate) noexcept {
-  const bool better = rate > usual_ * (mode_ == mode::spread ? gain_to_spread : gain_to_gather);
-  if (!better) mode_ = mode_ == mode::spread ? mode::together : mode::spread;
-  const bool as_before = mode_ == before_ || before_ == mode::undecided;
-  wait_ns_ = as_before ? std::min(2 * wait_ns_, wait_most_ns) : wait_least_ns;
-  next_ns_ = now_ns + wait_ns_;
+  const bool gathers = mode_ == mode::together;
+  const bool spreads = is_as_ == mode::together;
+  const double gain = gathers ? gain_to_gather : !spreads ? gain_to_change : apart_ ? gain_apart : gain_to_spread;
+  const bool better = rate > usual_ * gain;
+  const mode loser = better ? is_as_ : mode_;
+  if (!better) mode_ = is_as_;
+  candidate& c = of(loser);
+  // Also for one that was the usual until now: two that are alike must not take turns for ever.
+  const int longer = rate < very_much_worse * usual_ ? 8 : rate < much_worse * usual_ ? 4 : 2;
+  c.wait_ns = std::min(longer * c.wait_ns, wait_most_ns);
+  c.next_ns = now_ns + c.wait_ns;
+  // Who lose much by one way to be spread hardly gain by the other.
+  if (spreads && longer != 2)
+    for (const mode m : {mode::at_home, mode::spread}) of(m).next_ns = std::max(of(m).next_ns, c.next_ns);
   phase_ = phase::settled;
   rounds_ = 0;
   usual_ = 0;

@@ -6,10 +6,19 @@
 // lies depends on the program and on the machine, so it is tried, as the .NET thread pool tries numbers of threads (J.
 // L. Hellerstein, V. Morrison, E. Eilebrecht, "Applying control theory in the real world", 2009): the monitor looks
 // once a millisecond at what gets done, dispatches and locks taken, and when there has been a backlog for some time, it
-// has the other way tried for three milliseconds (longer while what has moved settles). What does more stays; the next
-// trial comes after twice the time.
+// has another way tried for some milliseconds (longer while what has moved settles). There are three:
+//
+//   together   one worker runs all that is ready
+//   at_home    what is woken goes to the worker that ran it last; who has had nothing to do for some time takes a half
+//   spread     what is woken stays with its waker, as far as affinity.hpp says so; idle workers take a half at once
+//
+// What does most stays; the others are tried again later: after twice the time if they did less, after four times if
+// they did much less. Those who hardly wake each other across workers lose nothing by being spread, so they are not
+// gathered for a trial: thousands of actors take many milliseconds to move to and fro.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace ramie::detail {
@@ -17,27 +26,33 @@ namespace ramie::detail {
 /// The decision alone, without workers. Used by the monitor's thread only.
 class spread_control {
  public:
-  enum class mode : std::uint8_t {
-    undecided,  // nothing has been tried: workers keep what they have, and take nothing that is ready
-    together,   // one worker runs all that is ready
-    spread,     // idle workers take half of what others have ready
-  };
+  enum class mode : std::uint8_t { together, at_home, spread, undecided };
 
   struct observation {
     std::int64_t now_ns;
     std::uint64_t progress;  // dispatches and locks taken so far, of all workers
+    std::uint64_t crossed;   // wake-ups from one worker to another so far, and locks that changed hands
     bool backlog;            // some worker has two or more ready
     bool alone;              // no more than one worker is awake
     bool other_work;         // new tasks or fork jobs wait, which change the figures by themselves
     bool settling;           // many locks changed hands: what moved to another worker pays for that once
   };
 
-  /// Once a round. Returns what is to be from now on.
+  /// Without `homes`, `at_home` is never tried.
+  explicit spread_control(bool homes = true) noexcept : homes_{homes} {}
+
+  /// Once a round. Returns what is to be from now on; undecided: workers keep what they have, and take nothing that is
+  /// ready.
   mode observe(const observation& seen) noexcept;
   [[nodiscard]] mode now() const noexcept { return mode_; }
 
  private:
   enum class phase : std::uint8_t { settled, warming, measuring };
+  struct candidate {
+    std::int64_t wait_ns = wait_least_ns;
+    std::int64_t next_ns = 0;
+  };
+  static constexpr std::size_t modes = 3;
   static constexpr std::int64_t wait_least_ns = 4'000'000;
   static constexpr std::int64_t wait_most_ns = 1'000'000'000;
   static constexpr int rounds_before = 2;      // of backlog, and of figures, before a trial
@@ -45,21 +60,26 @@ class spread_control {
   static constexpr int rounds_settling = 16;   // at most, before those
   static constexpr int rounds_forgotten = 50;  // without backlog: start anew
 
-  void begin_trial(bool alone) noexcept;
+  [[nodiscard]] mode next_trial(const observation& seen) const noexcept;
+  void begin_trial(mode m) noexcept;
   void end_trial(std::int64_t now_ns, double rate) noexcept;
+  candidate& of(mode m) noexcept { return candidates_[static_cast<std::size_t>(m)]; }
 
+  bool homes_;
   mode mode_ = mode::undecided;
   mode before_ = mode::undecided;  // while a trial runs
+  mode is_as_ = mode::undecided;   // the same: what `before_` amounted to
   phase phase_ = phase::settled;
-  int rounds_ = 0;    // in this phase
-  int backlog_ = 0;   // rounds with one, in a row
-  int without_ = 0;   // rounds without one, in a row
-  double usual_ = 0;  // progress a nanosecond, while settled
-  double trial_ = 0;  // sum of the same, while measuring
+  bool apart_ = false;  // in the latest round hardly anybody woke anybody of another worker
+  int rounds_ = 0;      // in this phase
+  int backlog_ = 0;     // rounds with one, in a row
+  int without_ = 0;     // rounds without one, in a row
+  double usual_ = 0;    // progress a nanosecond, while settled
+  double trial_ = 0;    // sum of the same, while measuring
   std::int64_t last_ns_ = 0;
   std::uint64_t last_progress_ = 0;
-  std::int64_t wait_ns_ = wait_least_ns;
-  std::int64_t next_ns_ = 0;
+  std::uint64_t last_crossed_ = 0;
+  std::array<candidate, modes> candidates_{};
 };
 
 }  // namespace ramie::detail

@@ -72,10 +72,11 @@ struct alignas(128) worker : fork_deque {
   alignas(128) ready_queue ready;
   inbox sent;  // by others, to be run here
   timer_queue timers;
-  resident_list residents;              // made here, wherever they run
-  atomic<std::uint32_t> wake_token{0};  // futex: 1 means go on
-  atomic<bool> idle{false};             // sleeps, or is about to
-  atomic<bool> on_duty{false};          // the loop runs (spares: not retired)
+  resident_list residents;               // made here, wherever they run
+  atomic<std::uint32_t> wake_token{0};   // futex: 1 means go on
+  atomic<std::uint64_t> wake_called{0};  // cycle count when that was last set by another
+  atomic<bool> idle{false};              // sleeps, or is about to
+  atomic<bool> on_duty{false};           // the loop runs (spares: not retired)
 
   stack* first = nullptr;      // for the first loop
   context native;              // the thread's own stack while the loop runs
@@ -97,11 +98,19 @@ struct alignas(128) worker : fork_deque {
     std::uint64_t since = 0;  // cycle count when that was first seen
     std::uint64_t spawned = ~std::uint64_t{0};
     std::uint64_t spawned_since = 0;
+    std::uint64_t dry_then = 0;  // its `dry` when the window began; outlives the search
+
+    void forget() noexcept { *this = {.dry_then = dry_then}; }
   };
   std::unique_ptr<look[]> looks;  // while searching: what the others were doing, by number
   victim_order victims;           // in whose order it looks, where some are nearer than others
   std::uint32_t searches = 0;
   theft_judge thefts;
+  std::uint64_t wake_cycles = 0;             // what it takes to be woken, on average
+  std::uint64_t search_began = 0;            // cycle count
+  atomic<std::uint64_t> dry{0};              // cycles of all searches that ended
+  std::uint64_t dry_since = 0;               // stealing.cpp: cycle count, begin of a window
+  std::uint64_t dry_then = 0;                // `dry` at that time
   worker* robbed = nullptr;                  // by the latest theft
   atomic<std::uint64_t> leave_new_until{0};  // cycle count: its new tasks are not worth a theft; written by thieves
   atomic<std::uint64_t> place{std::bit_cast<std::uint64_t>(cpu_place{})};  // where it was last seen

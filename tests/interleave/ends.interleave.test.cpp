@@ -329,9 +329,10 @@ TEST(runtimes, talk_to_each_other) { expect_sound("two runtimes", {.seeds = 1500
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
-void place_everything(placement how) {
+void place_everything(placement how, spreading woken = spreading::automatic) {
   runtime_options options = workers(2);
   options.placement = how;
+  options.spreading = woken;
   runtime rt{options};
   channel<int> there, back{1};
   auto outside = rt.spawn([&] {
@@ -366,6 +367,12 @@ TEST(placements, lose_nothing) {
                                                                   {placement::round_robin, "round robin"},
                                                                   {placement::dedicated, "dedicated"}}};
   for (const auto& [how, name] : all) expect_sound(name, {.seeds = 600}, [one = how] { place_everything(one); });
+}
+TEST(placements, lose_nothing_wherever_who_is_woken_runs) {
+  constexpr std::array<std::pair<spreading, const char*>, 3> all{
+      {{spreading::together, "together"}, {spreading::at_home, "at home"}, {spreading::by_waker, "by the waker"}}};
+  for (const auto& [how, name] : all)
+    expect_sound(name, {.seeds = 600}, [one = how] { place_everything(placement::work_stealing, one); });
 }
 TEST(placements, an_inbox_announced_too_early_is_found) {
   expect_found(plant::inbox_announced_early, "inbox announced too early", {.seeds = 20'000},
