@@ -132,16 +132,19 @@ bool adaptive_lock::is_free_of_owners() const noexcept {
   return is_free;
 }
 
-void adaptive_lock::deprive_all(adaptive_lock* const* all, std::size_t n) noexcept {
+std::size_t adaptive_lock::deprive_all(adaptive_lock* const* all, std::size_t n, const fork_deque* to) noexcept {
   struct taken {
     adaptive_lock* lock;
     fork_deque* owner;
   };
   std::array<taken, deprived_most> held;
   std::size_t count = 0;
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < n && count < held.size(); ++i) {
     adaptive_lock* const a = all[i];
-    if (a == nullptr || is_deprived(a->owner_.load(std::memory_order_relaxed)) || !a->others_.try_lock()) continue;
+    if (a == nullptr) continue;
+    const fork_deque* const seen = a->owner_.load(std::memory_order_relaxed);
+    if (is_deprived(seen) || (to != nullptr && (seen == to || seen == with(second_bit, to))) || !a->others_.try_lock())
+      continue;
     fork_deque* const owner = a->owner_.load(std::memory_order_relaxed);
     if (is_deprived(owner)) {
       a->others_.unlock();
@@ -150,7 +153,7 @@ void adaptive_lock::deprive_all(adaptive_lock* const* all, std::size_t n) noexce
     a->owner_.store(deprived(owner), std::memory_order_relaxed);
     held[count++] = {a, owner};
   }
-  if (count == 0) return;
+  if (count == 0) return 0;
   if (!RAMIE_PLANT(deprive_all_no_fence)) heavy_fence();
   for (std::size_t i = 0; i < count; ++i) {
     adaptive_lock& a = *held[i].lock;
@@ -163,6 +166,7 @@ void adaptive_lock::deprive_all(adaptive_lock* const* all, std::size_t n) noexce
     else a.owner_.store(held[i].owner, std::memory_order_relaxed);
     a.others_.unlock();
   }
+  return count;
 }
 
 }  // namespace ramie::detail

@@ -32,7 +32,7 @@
 //  C1 of each lock that a worker owns: take `others` if it is free (else leave that one out); owner = that one, deprived
 //  C2 heavy fence
 //  C3 wait until inside == {0, 0}; not for long, for the owner may be waiting for another of these locks: then it is the
-//     owner again, as if nothing had been. It may have passed B1 meanwhile, and deprives itself at B2
+//     owner again. It may have passed B1 meanwhile, and deprives itself at B2
 //  C4 release `others`
 //
 // The idea of reservation: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
@@ -87,10 +87,11 @@ class adaptive_lock {
     else others_.unlock();
   }
 
-  /// C1 to C4 for the locks `all`, of which those that are null count for nothing; at most `deprived_most` of them. Not
-  /// by the owner. They stay as quick to be owned anew as they were.
-  static void deprive_all(adaptive_lock* const* all, std::size_t n) noexcept;
-  static constexpr std::size_t deprived_most = 128;
+  /// C1 to C4 for the locks `all`, at most `deprived_most`, of which those that are null, or `to` owns, count for
+  /// nothing. Not from inside any of them. They stay as quick to be owned anew as they were. Returns how many were
+  /// taken.
+  static std::size_t deprive_all(adaptive_lock* const* all, std::size_t n, const fork_deque* to = nullptr) noexcept;
+  static constexpr std::size_t deprived_most = 32;
 
   /// A1 to A3 alone, for code that keeps all else in a function of its own: true if inside, and then leave_as_owner()
   /// is A5, not unlock(). False: nothing was done. For the first owner. Such uses are not counted. `me`: the caller's

@@ -84,6 +84,7 @@ struct fork_deque {
   alignas(128) word<std::uint64_t> locks{0};  // adaptive locks, but those held in vain, and mutexes: what gets done
   word<std::uint64_t> contended{0};           // mutexes that somebody else had
   word<std::uint64_t> seized{0};              // adaptive locks that were another worker's
+  word<std::uint64_t> moved{0};               // adaptive locks of what it moved to another worker, or here
   word<std::uint64_t> crossed{0};  // wake-ups across workers, and adaptive locks that somebody else used last
   bool alone = false;              // the only worker of its runtime, but for spares
   std::uint16_t lock_id = 0;       // no other worker's; 0: can own no adaptive_lock
@@ -93,6 +94,7 @@ struct fork_deque {
   /// like those who do much.
   void uncount_lock() noexcept { locks.store_relaxed(locks.load_relaxed() - 1); }
   void count_seized() noexcept { seized.store_relaxed(seized.load_relaxed() + 1); }
+  void count_moved(std::size_t n) noexcept { moved.store_relaxed(moved.load_relaxed() + n); }
   void count_crossed() noexcept { crossed.store_relaxed(crossed.load_relaxed() + 1); }
   void count_contended() noexcept { contended.store_relaxed(contended.load_relaxed() + 1); }
 };

@@ -3,7 +3,8 @@
 //  M1 work lies in a queue that does not move while others sleep, or new tasks in one for which nobody is woken any more:
 //     it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
-//  M3 a worker is stalled (no dispatch for `stall_after`: a blocking call, a long computation; not one that merely waits
+//  M3 a worker has dispatched nothing for a millisecond: what others send it to run goes elsewhere from now on, and so does
+//     what they have sent already. It is stalled (no dispatch for `stall_after`: a blocking call, a long computation; not one that merely waits
 //     for a processor) with work in its queues, while others are busy: it moves that
 //     to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
@@ -16,6 +17,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/futex.hpp>
+#include <ramie/sched/inbox_theft.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/sched/scheduler.hpp>
 
@@ -106,10 +108,11 @@ void scheduler::monitor_main() noexcept {
 /// What a round finds out for spread.hpp.
 struct scheduler::spread_look {
   // In a round; guesses. A seized lock costs all workers some microseconds.
-  static constexpr std::uint64_t contended_much = 16, seized_much = 32, thefts_many = 3;
+  static constexpr std::uint64_t contended_much = 16, seized_much = 32, thefts_many = 3, moved_many = 512;
   spread_control::observation seen{};
   worker* busiest = nullptr;
   std::uint64_t seized = 0;
+  std::uint64_t moved = 0;
   std::uint64_t thefts = 0;
   std::int64_t most = 0;
   std::size_t awake = 0;
@@ -125,6 +128,8 @@ struct scheduler::spread_look {
     seen.crossed += contended + w.crossed.load_relaxed();
     const std::uint64_t seized_ever = w.seized.load_relaxed();
     seized += seized_ever - std::exchange(before.seized, seized_ever);
+    const std::uint64_t moved_ever = w.moved.load_relaxed();
+    moved += moved_ever - std::exchange(before.moved, moved_ever);
     const std::uint64_t thefts_ever = w.steals_done.value();
     thefts += thefts_ever - std::exchange(before.thefts, thefts_ever);
     if (!is_awake) return;
@@ -141,7 +146,7 @@ struct scheduler::spread_look {
 void scheduler::look_at_spread(const spread_look& around) noexcept {
   spread_control::observation seen = around.seen;
   seen.alone = around.awake <= 1;
-  seen.settling = around.seized >= spread_look::seized_much ||
+  seen.settling = around.seized >= spread_look::seized_much || around.moved >= spread_look::moved_many ||
                   (spread_control_.now() == spread_control::mode::at_home && around.thefts >= spread_look::thefts_many);
   const spread_control::mode before = spread_control_.now();
   const spread_control::mode after = spread_control_.observe(seen);
@@ -187,6 +192,9 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
       seen.cpu_ns = cpu_time_ns(w);
     }
     const std::int64_t still_ns = now - seen.since_ns;
+    const bool still = still_ns >= busy_tick_ns;
+    w.still.store(still, std::memory_order_relaxed);
+    if (still && steals_) rescue_inbox(w);
     const std::uint64_t started = w.started.value();
     if (std::exchange(seen.started, started) != started) seen.spawned_ns = now;
     const bool spawns = now - seen.spawned_ns <= spawning_ns;
@@ -196,7 +204,7 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const bool queued = (steals_ && (w.ready.size() + w.spawned.size() != 0 || !w.sent.empty())) ||
                         (seen.stalled && options_.policy && options_.policy->has_work(static_cast<int>(w.number)));
     work_waits |= queued;
-    if ((queued || (steals_ && w.has_fork_jobs())) && still_ns >= busy_tick_ns) stuck_queue = true;
+    if ((queued || (steals_ && w.has_fork_jobs())) && still) stuck_queue = true;
     if (steals_ && w.spawned.size() >= 2 && !leaves_new_tasks(w)) new_tasks_wait = true;
     if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
   }
@@ -216,6 +224,16 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
   return busy;
 }
 
+/// What others sent a worker that stands still; what is pinned stays.
+void scheduler::rescue_inbox(worker& w) noexcept {
+  std::size_t moved = 0;
+  take_from_inbox(w, [&](ready_item item) {
+    injected_.push(item);
+    ++moved;
+  });
+  if (moved != 0) wake_for_injection();
+}
+
 void scheduler::rescue(worker& w) noexcept {
   std::array<task*, spawn_deque::steal_most> tasks;
   std::array<ready_item, ready_queue::steal_most> items;
@@ -224,9 +242,7 @@ void scheduler::rescue(worker& w) noexcept {
     for (std::size_t i = 0; i < n; ++i) injected_.push_new(tasks[i]);
   for (std::size_t n; (n = w.ready.steal_half(items.data())) != 0; moved += n)
     for (std::size_t i = 0; i < n; ++i) injected_.push(items[i]);
-  const std::size_t sent = take_from_inbox(w, items.data(), items.size());
-  for (std::size_t i = 0; i < sent; ++i) injected_.push(items[i]);
-  if (moved + sent != 0) wake_for_injection();
+  if (moved != 0) wake_for_injection();
 }
 
 void scheduler::call_spare() noexcept {

@@ -27,12 +27,13 @@ enum class placement {
   dedicated,
 };
 
-/// Where work_stealing runs what was woken; see spread.hpp. Spread, idle workers take a half of what others have ready.
+/// Where work_stealing runs what was woken; see spread.hpp. Idle workers take what others have ready if that takes
+/// long.
 enum class spreading {
   automatic,  // tries the others, and keeps what gets most done
   together,   // one worker runs what talks
-  at_home,    // the worker that ran it last does, unless that one sleeps
-  by_waker,   // whoever wakes it does; an actor may have learned that its home is cheaper (affinity.hpp)
+  at_home,    // the worker that ran it last does, unless that one sleeps or is stuck; who is short of work takes some
+  by_waker,   // whoever wakes it does, but for actors whose home is cheaper (affinity.hpp); idle workers take a half
 };
 
 /// For a single fiber or actor, within placements that steal.

@@ -12,8 +12,8 @@
 //   dedicated             new: to the workers in turn; woken: to the same worker for ever. Nobody steals.
 //   a policy of the user's own: it gets all.
 //
-// Before all that: what is pinned goes to its worker, whose inbox no thief opens and whose ready queue thieves leave
-// alone while something pinned is next.
+// Before all that: what is pinned goes to its worker. Who takes from an inbox puts it back there, and thieves leave a
+// ready queue alone while something pinned is next.
 #include <ramie/sched/affinity.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/sched/scheduler.hpp>
@@ -70,7 +70,8 @@ bool learned_to_go_home(resident& r) noexcept {
 /// Woken by another worker than its home. The caller is the one to make it ready.
 bool scheduler::goes_home(ready_item item, const worker& home) const noexcept {
   const bool all_do = at_home_.load(std::memory_order_relaxed);
-  const bool can = !home.spare && !home.idle.load(std::memory_order_relaxed);
+  const bool can =
+      !home.spare && !home.idle.load(std::memory_order_relaxed) && !home.still.load(std::memory_order_relaxed);
   resident* r = as_long_lived(item);
   if (r == nullptr) return can && all_do;
   if (can && !all_do && together_.load(std::memory_order_relaxed) == nullptr) return learned_to_go_home(*r);
@@ -86,6 +87,7 @@ void scheduler::set_up_placement() noexcept {
                      (p == placement::work_stealing || p == placement::stealing_no_affinity);
   const bool is_told = p == placement::work_stealing && options_.spreading != spreading::automatic;
   adapts_ = moves && !is_told;
+  begins_together_ = moves && is_told && options_.spreading == spreading::together;
   if (moves && is_told) {
     at_home_.store(options_.spreading == spreading::at_home, std::memory_order_relaxed);
     spread_.store(options_.spreading != spreading::together, std::memory_order_relaxed);
@@ -202,11 +204,13 @@ void scheduler::give_home(task& t, worker* here) noexcept {
 void scheduler::hand_over(worker* w) noexcept {
   worker* to = together_.load(std::memory_order_relaxed);
   // Those who compute for long need not be together.
-  if (to == nullptr || to == w || w->slice.load(std::memory_order_relaxed) > cycles_in_us(still_us)) return;
+  if (to == nullptr || to == w || to->still.load(std::memory_order_relaxed) ||
+      w->slice.load(std::memory_order_relaxed) > cycles_in_us(still_us))
+    return;
   open_inbox(w);
   std::size_t moved = 0;
   const auto send = [&] {
-    take_mailboxes(w->loot.data(), moved);
+    take_mailboxes(to, w->loot.data(), moved);
     w->migrations.add(moved);
     for (std::size_t i = 0; i < moved; ++i) post(*to, w->loot[i]);
     moved = 0;
@@ -252,17 +256,6 @@ void scheduler::accept(worker* w, ready_item item) noexcept {
     }
   }
   w->ready.push(item);
-}
-
-std::size_t scheduler::take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept {
-  std::size_t taken = 0;
-  for (ready_item item = victim.sent.take_all(); item;) {
-    const ready_item next = item.next();
-    if (taken < most && is_movable(item)) out[taken++] = item;
-    else post(victim, item);  // its owner may have looked meanwhile, and have found nothing
-    item = next;
-  }
-  return taken;
 }
 
 work scheduler::take_by_policy(worker* w) noexcept {

@@ -38,7 +38,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -343,8 +342,7 @@ scheduler::scheduler(const runtime_options& options)
   watches_.resize(all);
   try {
     for (std::uint32_t i = 0; i < regular_; ++i) add_worker(false);
-    if (options_.placement == placement::work_stealing && options_.spreading == spreading::together)
-      together_.store(&at(0), std::memory_order_relaxed);
+    if (begins_together_) together_.store(&at(0), std::memory_order_relaxed);
     start_threads();
     list_scheduler(*this);
   } catch (...) {

@@ -134,7 +134,8 @@ class scheduler {
   void open_inbox(worker* w) noexcept;
   /// Puts what `w` shall run into its own queues.
   static void accept(worker* w, ready_item item) noexcept;
-  std::size_t take_from_inbox(worker& victim, ready_item* out, std::size_t most) noexcept;
+  template <class Take>
+  void take_from_inbox(worker& victim, Take take) noexcept;  // all that may be moved; inbox_theft.hpp
   work take_by_policy(worker* w) noexcept;
 
   RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;
@@ -145,7 +146,7 @@ class scheduler {
   [[nodiscard]] std::size_t may_take(worker* thief, std::uint32_t victim, bool stands_still) noexcept;
   [[nodiscard]] bool is_short_of_work(worker* w, std::uint32_t than) noexcept;
   void begin_dry_window(worker* w, std::uint64_t now) noexcept;
-  static void take_mailboxes(const ready_item* items, std::size_t n) noexcept;
+  static void take_mailboxes(worker* to, const ready_item* items, std::size_t n) noexcept;
   static void measure_tick(worker* w) noexcept;
   static void sample(worker* w) noexcept;
   work look_at_oldest(worker* w) noexcept;
@@ -157,9 +158,9 @@ class scheduler {
   /// `still_cycles`: for how long it has not dispatched anything; `idle_cycles`: nor spawned.
   work steal_from(worker* w, std::uint32_t victim, std::uint64_t still_cycles, std::uint64_t idle_cycles) noexcept;
   work found(worker* w, work what) noexcept;
-  [[nodiscard]] std::uint64_t search_cycles_most(const worker* w) const noexcept;
+  [[nodiscard]] std::uint64_t search_cycles_most(worker* w) const noexcept;
   static void note_wake(worker* w) noexcept;
-  [[nodiscard]] bool lingers(const worker* w) const noexcept;
+  [[nodiscard]] bool lingers(worker* w) noexcept;
   void sleep(worker* w) noexcept;
   void sleep_until_woken(worker* w) noexcept;
   void watch_worker(worker& w);  // under watch_lock_; throws std::bad_alloc
@@ -182,6 +183,7 @@ class scheduler {
   void call_spare() noexcept;
   std::int64_t before_long_sleep(std::int64_t asleep_ns) noexcept;
   void rescue(worker& w) noexcept;
+  void rescue_inbox(worker& w) noexcept;
   void rouse_monitor() noexcept;
 
   // Deadlocks (deadlock.cpp).
@@ -193,9 +195,9 @@ class scheduler {
   topology topology_;  // if it is needed at all
   bool near_first_ = false;
   bool steals_ = true;
-  bool adapts_ = true;  // spread.hpp
-  bool wakes_here_ = true;
-  bool spawns_here_ = true;
+  bool adapts_ = true;            // spread.hpp
+  bool begins_together_ = false;  // and stays so
+  bool wakes_here_ = true, spawns_here_ = true;
   atomic<std::uint32_t> dealt_outside_{0};
   guard_kind guard_;
   stack_class& stack_class_;
@@ -225,13 +227,11 @@ class scheduler {
   struct watch {
     std::uint64_t dispatches = 0;
     std::int64_t since_ns = 0;
-    std::int64_t cpu_ns = 0;      // of the worker's thread, then
-    std::uint64_t started = 0;    // fibers that it has spawned, a round ago
-    std::int64_t spawned_ns = 0;  // when that was last seen to change
-    std::uint64_t progress = 0;   // spread.hpp, a round ago
-    std::uint64_t contended = 0;
-    std::uint64_t seized = 0;
-    std::uint64_t thefts = 0;
+    std::int64_t cpu_ns = 0;                                         // of the worker's thread, then
+    std::uint64_t started = 0;                                       // fibers that it has spawned, a round ago
+    std::int64_t spawned_ns = 0;                                     // when that was last seen to change
+    std::uint64_t progress = 0;                                      // spread.hpp, a round ago
+    std::uint64_t contended = 0, seized = 0, moved = 0, thefts = 0;  // the same
     bool stalled = false;
   };
   std::vector<watch> watches_;

@@ -10,7 +10,9 @@ constexpr double gain_to_gather = 1.02;  // to free one is worth something by it
 constexpr double gain_to_change = 1.05;  // between two ways to be spread
 constexpr double gain_apart = 0.97;      // to spread those who have nothing to say to each other: not to lose by it
 constexpr double much_worse = 0.7, very_much_worse = 0.4;
-constexpr std::int64_t apart_ns = 8000;  // between two crossings: then these cost some percent at most
+constexpr std::int64_t round_ns = 1'000'000;
+constexpr std::int64_t pause_ns = 5'000'000;  // without a look
+constexpr std::int64_t apart_ns = 8000;       // between two crossings: then these cost some percent at most
 }  // namespace
 
 spread_control::mode spread_control::observe(const observation& seen) noexcept {
@@ -25,28 +27,26 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
   last_progress_ = seen.progress;
   last_crossed_ = seen.crossed;
   if (first) return mode_;
+  if (passed_ns > pause_ns) {
+    // Everybody slept: that says nothing of any way.
+    without_ = static_cast<int>(std::min<std::int64_t>(without_ + passed_ns / round_ns, rounds_forgotten));
+    if (without_ == rounds_forgotten) return forget(seen);
+    return break_off();
+  }
 
   backlog_ = seen.backlog ? std::min(backlog_ + 1, rounds_forgotten) : 0;
   without_ = seen.backlog ? 0 : std::min(without_ + 1, rounds_forgotten);
-  if (seen.other_work) {
-    // Whatever is measured now says nothing.
-    if (phase_ != phase::settled) mode_ = before_;
-    phase_ = phase::settled;
-    rounds_ = 0;
-    usual_ = 0;
-    return mode_;
-  }
-  if (without_ == rounds_forgotten) {
-    *this = spread_control{homes_};
-    last_ns_ = seen.now_ns;
-    last_progress_ = seen.progress;
-    last_crossed_ = seen.crossed;
-    return mode_;
-  }
+  if (seen.other_work) return break_off();  // whatever is measured now says nothing
+  if (without_ == rounds_forgotten) return forget(seen);
 
   ++rounds_;
   switch (phase_) {
     case phase::settled:
+      if (!seen.backlog) {
+        rounds_ = 0;  // it had less to do than it could
+        usual_ = 0;
+        break;
+      }
       usual_ = usual_ == 0 ? rate : (3 * usual_ + rate) / 4;
       if (backlog_ >= rounds_before && rounds_ >= rounds_before) {
         is_as_ = mode_ != mode::undecided ? mode_ : seen.alone ? mode::together : mode::spread;
@@ -61,9 +61,26 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
       break;
     case phase::measuring:
       trial_ += rate;
-      if (rounds_ == rounds_measured || rate < much_worse * usual_) end_trial(seen.now_ns, trial_ / rounds_);
+      if (rounds_ == rounds_measured || rate < much_worse * usual_) end_trial(seen, trial_ / rounds_);
       break;
   }
+  return mode_;
+}
+
+/// A trial ends without a result.
+spread_control::mode spread_control::break_off() noexcept {
+  if (phase_ != phase::settled) mode_ = before_;
+  phase_ = phase::settled;
+  rounds_ = 0;
+  usual_ = 0;
+  return mode_;
+}
+
+spread_control::mode spread_control::forget(const observation& seen) noexcept {
+  *this = spread_control{homes_};
+  last_ns_ = seen.now_ns;
+  last_progress_ = seen.progress;
+  last_crossed_ = seen.crossed;
   return mode_;
 }
 
@@ -91,7 +108,7 @@ void spread_control::begin_trial(mode m) noexcept {
   rounds_ = 0;
 }
 
-void spread_control::end_trial(std::int64_t now_ns, double rate) noexcept {
+void spread_control::end_trial(const observation& seen, double rate) noexcept {
   const bool gathers = mode_ == mode::together;
   const bool spreads = is_as_ == mode::together;
   const double gain = gathers ? gain_to_gather : !spreads ? gain_to_change : apart_ ? gain_apart : gain_to_spread;
@@ -100,9 +117,10 @@ void spread_control::end_trial(std::int64_t now_ns, double rate) noexcept {
   if (!better) mode_ = is_as_;
   candidate& c = of(loser);
   // Also for one that was the usual until now: two that are alike must not take turns for ever.
-  const int longer = rate < very_much_worse * usual_ ? 8 : rate < much_worse * usual_ ? 4 : 2;
+  // Without a backlog it may have had less to do than it could, and that is not its fault.
+  const int longer = !seen.backlog || rate >= much_worse * usual_ ? 2 : rate < very_much_worse * usual_ ? 8 : 4;
   c.wait_ns = std::min(longer * c.wait_ns, wait_most_ns);
-  c.next_ns = now_ns + c.wait_ns;
+  c.next_ns = seen.now_ns + c.wait_ns;
   // Who lose much by one way to be spread hardly gain by the other.
   if (spreads && longer != 2)
     for (const mode m : {mode::at_home, mode::spread}) of(m).next_ns = std::max(of(m).next_ns, c.next_ns);

@@ -9,7 +9,7 @@
 // has another way tried for some milliseconds (longer while what has moved settles). There are three:
 //
 //   together   one worker runs all that is ready
-//   at_home    what is woken goes to the worker that ran it last; who has had nothing to do for some time takes a half
+//   at_home    what is woken goes to the worker that ran it last; who is short of work for some time takes a part
 //   spread     what is woken stays with its waker, as far as affinity.hpp says so; idle workers take a half at once
 //
 // What does most stays; the others are tried again later: after twice the time if they did less, after four times if
@@ -35,7 +35,7 @@ class spread_control {
     bool backlog;            // some worker has two or more ready
     bool alone;              // no more than one worker is awake
     bool other_work;         // new tasks or fork jobs wait, which change the figures by themselves
-    bool settling;           // many locks changed hands: what moved to another worker pays for that once
+    bool settling;  // much was moved, or many locks changed hands: what moved to another worker pays for that once
   };
 
   /// Without `homes`, `at_home` is never tried.
@@ -62,7 +62,9 @@ class spread_control {
 
   [[nodiscard]] mode next_trial(const observation& seen) const noexcept;
   void begin_trial(mode m) noexcept;
-  void end_trial(std::int64_t now_ns, double rate) noexcept;
+  void end_trial(const observation& seen, double rate) noexcept;
+  mode break_off() noexcept;
+  mode forget(const observation& seen) noexcept;
   candidate& of(mode m) noexcept { return candidates_[static_cast<std::size_t>(m)]; }
 
   bool homes_;

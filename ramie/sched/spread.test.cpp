@@ -57,6 +57,9 @@ class program {
   /// Wake-ups from worker to worker, a round, while spread.
   void crosses(std::uint64_t times) { crossed_a_round_ = times; }
   int rounds_in(mode m) const { return rounds_in_[static_cast<std::size_t>(m)]; }
+  /// Nobody looks meanwhile.
+  void sleeps(int rounds) { now_ns_ += rounds * round_ns; }
+  mode now() const { return now_; }
   int spread_rounds() const { return rounds_in(mode::spread) + rounds_in(mode::at_home); }
   int changes() const { return changes_; }
 
@@ -222,6 +225,27 @@ TEST(spread_control, does_not_change_for_ever_between_two_that_are_alike) {
   const int before = p.changes();
   p.rounds(2000);
   EXPECT_LT(p.changes() - before, 20);
+}
+
+TEST(spread_control, judges_nothing_by_a_time_in_which_everybody_slept) {
+  // Bursts of some milliseconds, with pauses of 20: a trial that a pause falls into must not count as lost.
+  program p{{.together = 1000, .spread = 700, .at_home = 1800}};
+  int trials = 0;
+  for (int burst = 0; burst < 400; ++burst) {
+    for (int i = 0; i < 3 + burst % 5; ++i) p.round();
+    p.sleeps(20);
+    trials += p.now() == mode::at_home;
+  }
+  EXPECT_GT(trials, 20) << "the better way was hardly ever tried";
+  p.rounds(100);
+  EXPECT_EQ(p.now(), mode::at_home);
+}
+
+TEST(spread_control, starts_anew_after_a_long_sleep) {
+  program p{1000, 600};
+  ASSERT_EQ(p.rounds(20), mode::together);
+  p.sleeps(100);
+  EXPECT_EQ(p.round(), mode::undecided);
 }
 
 }  // namespace

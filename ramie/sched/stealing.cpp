@@ -8,8 +8,10 @@
 #include <ramie/sched/adaptive_lock.hpp>
 #include <ramie/sched/backoff.hpp>
 #include <ramie/sched/cycles.hpp>
+#include <ramie/sched/inbox_theft.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/sched/resident.hpp>
+#include <ramie/sched/timer_queue.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +26,7 @@ constexpr int search_rounds_most = 1000;
 constexpr std::uint32_t anywhere_every = 16;  // searches; a guess
 constexpr std::uint64_t search_us = 40;       // long enough to see a worker stand still
 constexpr std::uint64_t search_us_most = 200;
+constexpr std::int64_t longest_look_ns = 1'000'000;
 constexpr std::uint64_t still_task_us = 5;  // of a single new task: nobody waits for its worker in particular
 
 constexpr std::uint64_t still_at_home_us = 100;
@@ -147,18 +150,30 @@ work scheduler::steal_from(worker* w, std::uint32_t number, std::uint64_t still_
       w->steals_done.add();
       w->migrations.add(n);
       begin_dry_window(w, cycles());
-      take_mailboxes(w->loot.data(), n);
+      take_mailboxes(w, w->loot.data(), n);
       for (std::size_t i = 1; i < n; ++i) w->ready.push(w->loot[i]);
       return to_work(w->loot[0]);
     }
   }
   if (still_cycles > still_limit && !victim.sent.empty()) {
     w->steals_tried.add();
-    const std::size_t n = take_from_inbox(victim, w->loot.data(), w->loot.size());
-    if (n > 0) {
-      w->steals_done.add();
+    std::size_t n = 0;
+    const auto keep = [&] {
+      take_mailboxes(w, w->loot.data(), n);
       w->migrations.add(n);
       for (std::size_t i = 0; i < n; ++i) accept(w, w->loot[i]);
+    };
+    bool any = false;
+    take_from_inbox(victim, [&](ready_item item) {
+      any = true;
+      w->loot[n++] = item;
+      if (n < w->loot.size()) return;
+      keep();
+      n = 0;
+    });
+    keep();
+    if (any) {
+      w->steals_done.add();
       if (const ready_item item = w->ready.pop()) return to_work(item);
       if (task* t = w->spawned.pop(); t != nullptr) return {.start = t};
     }
@@ -197,40 +212,54 @@ void scheduler::begin_dry_window(worker* w, std::uint64_t now) noexcept {
   for (std::uint32_t i = 0; i < worker_count(); ++i) w->looks[i].dry_then = at(i).dry.load(std::memory_order_relaxed);
 }
 
-/// Each mailbox that its former worker owned would cost a heavy fence at its first use here.
-void scheduler::take_mailboxes(const ready_item* items, std::size_t n) noexcept {
-  std::array<adaptive_lock*, ready_queue::steal_most> locks;
-  static_assert(ready_queue::steal_most <= adaptive_lock::deprived_most);
+/// Each mailbox that its former worker owned would cost a heavy fence at its first use by `to`.
+void scheduler::take_mailboxes(worker* to, const ready_item* items, std::size_t n) noexcept {
+  std::array<adaptive_lock*, adaptive_lock::deprived_most> locks;  // few: it is a loop's stack
   std::size_t residents = 0;
-  for (std::size_t i = 0; i < n; ++i)
-    if (resident* r = as_long_lived(items[i]); r != nullptr) locks[residents++] = &r->lock;
-  if (residents > 1) adaptive_lock::deprive_all(locks.data(), residents);
+  const auto take = [&] {
+    if (residents > 1) current_forks()->count_moved(adaptive_lock::deprive_all(locks.data(), residents, to));
+    residents = 0;
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    resident* r = as_long_lived(items[i]);
+    if (r == nullptr) continue;
+    locks[residents++] = &r->lock;
+    if (residents == locks.size()) take();
+  }
+  take();
 }
 
 // ---- falling asleep ------------------------------------------------------------------------------------------------
 
-/// Whoever sends something to a sleeping worker waits for it to wake up, and had better not fall asleep over that: else
-/// two that send each other what they do sleep in turns, for ever.
-std::uint64_t scheduler::search_cycles_most(const worker* w) const noexcept {
+/// Where work goes home, whoever sends something to a sleeping worker waits for it to wake up, and had better not fall
+/// asleep over that: else two that send each other what they do sleep in turns, for ever.
+std::uint64_t scheduler::search_cycles_most(worker* w) const noexcept {
   const bool at_home = at_home_.load(std::memory_order_relaxed);
-  return std::clamp(2 * w->wake_cycles, cycles_in_us(at_home ? search_at_home_us : search_us),
-                    cycles_in_us(search_us_most));
+  std::uint64_t most = cycles_in_us(search_us);
+  if (!steals_ || at_home)
+    most = std::clamp(2 * w->wake_cycles, cycles_in_us(at_home ? search_at_home_us : search_us),
+                      cycles_in_us(search_us_most));
+  const std::int64_t due = w->timers.next_ns();
+  if (due == timer_queue::never) return most;
+  const std::int64_t left = due - now_ns();
+  return left <= 0 ? 0 : std::min(most, cycles_in_ns(static_cast<std::uint64_t>(std::min(left, longest_look_ns))));
 }
 
 void scheduler::note_wake(worker* w) noexcept {
   if (w->wake_token.load(std::memory_order_acquire) == 0) return;
-  const std::uint64_t took =
-      std::min(cycles() - w->wake_called.load(std::memory_order_relaxed), cycles_in_us(search_us_most));
+  const std::uint64_t took = cycles() - w->wake_called.load(std::memory_order_relaxed);
+  // That was another program's doing: to look for longer would take even more of the processor from it.
+  if (took > cycles_in_us(search_us_most)) return;
   w->wake_cycles = (3 * w->wake_cycles + took) / 4;
 }
 
 /// For who may not search, since others do. Where work goes home something may be on its way here all the same, sent by
 /// one of them.
-bool scheduler::lingers(const worker* w) const noexcept {
+bool scheduler::lingers(worker* w) noexcept {
   if (steals_ && !at_home_.load(std::memory_order_relaxed)) return false;
   const std::uint64_t most = search_cycles_most(w);
   for (const std::uint64_t begun = cycles(); cycles() - begun < most; spin_pause())
-    if (!w->sent.empty() || ending_.load(std::memory_order_relaxed)) return true;
+    if (!w->sent.empty() || injected_.size() != 0 || ending_.load(std::memory_order_relaxed)) return true;
   return false;
 }
 
