@@ -7,7 +7,8 @@ namespace ramie::detail {
 namespace {
 constexpr double gain_to_spread = 1.1;   // a second processor must bring something
 constexpr double gain_to_gather = 1.02;  // to free one is worth something by itself
-constexpr double gain_to_change = 1.05;  // between two ways to be spread
+constexpr double gain_to_leave = 1.1;    // home for wakers and thieves: they get into each other's way now and then
+constexpr double gain_to_stay = 0.97;    // at home instead of that
 constexpr double gain_apart = 0.97;      // to spread those who have nothing to say to each other: not to lose by it
 constexpr double much_worse = 0.7, very_much_worse = 0.4;
 constexpr std::int64_t round_ns = 1'000'000;
@@ -111,7 +112,10 @@ void spread_control::begin_trial(mode m) noexcept {
 void spread_control::end_trial(const observation& seen, double rate) noexcept {
   const bool gathers = mode_ == mode::together;
   const bool spreads = is_as_ == mode::together;
-  const double gain = gathers ? gain_to_gather : !spreads ? gain_to_change : apart_ ? gain_apart : gain_to_spread;
+  const double gain = gathers                  ? gain_to_gather
+                      : spreads                ? (apart_ ? gain_apart : gain_to_spread)
+                      : mode_ == mode::at_home ? gain_to_stay
+                                               : gain_to_leave;
   const bool better = rate > usual_ * gain;
   const mode loser = better ? is_as_ : mode_;
   if (!better) mode_ = is_as_;
@@ -121,8 +125,8 @@ void spread_control::end_trial(const observation& seen, double rate) noexcept {
   const int longer = !seen.backlog || rate >= much_worse * usual_ ? 2 : rate < very_much_worse * usual_ ? 8 : 4;
   c.wait_ns = std::min(longer * c.wait_ns, wait_most_ns);
   c.next_ns = seen.now_ns + c.wait_ns;
-  // Who lose much by one way to be spread hardly gain by the other.
-  if (spreads && longer != 2)
+  // Who lose by one way to be spread hardly gain by the other.
+  if (spreads && !better)
     for (const mode m : {mode::at_home, mode::spread}) of(m).next_ns = std::max(of(m).next_ns, c.next_ns);
   phase_ = phase::settled;
   rounds_ = 0;
