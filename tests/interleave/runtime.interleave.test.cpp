@@ -246,7 +246,7 @@ TEST(parking, an_early_claim_that_is_settled_twice_is_found) {
   expect_found(plant::early_claim_settled_twice, "early claim settled twice", {.seeds = 20'000}, claim_as_any);
 }
 TEST(parking, a_claim_beside_an_inspector_is_found) {
-  expect_found(plant::claimed_beside_inspector, "claimed beside an inspector", {.seeds = 20'000}, claim_under_a_lock);
+  expect_found(plant::claimed_beside_inspector, "claimed beside an inspector", {.seeds = 200'000}, claim_under_a_lock);
 }
 
 void sleep_and_time_out() {
