@@ -129,8 +129,10 @@ run_result by_calls(session& s) {
   };
   plan p{s};
   std::vector<plain_cell> cells;
+  cells.reserve(p.states.size());
   for (state& words : p.states) cells.push_back({&words, peer::random_numbers{cells.size() + 1}});
   std::vector<std::size_t> lines;  // whose turn is next in each
+  lines.reserve(static_cast<std::size_t>(p.lines));
   for (std::int64_t i = 0; i < p.lines; ++i) lines.push_back(static_cast<std::size_t>(i % p.actors));
   double seconds = 0;
   s.time([&] {
