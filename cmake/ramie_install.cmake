@@ -19,7 +19,7 @@ install(
   FILES_MATCHING
   PATTERN "*.hpp"
   # Helpers of tests stay here.
-  PATTERN "testing.hpp" EXCLUDE)
+  PATTERN "*testing.hpp" EXCLUDE)
 
 # For gdb. Of a shared library it is found by itself, where gdb looks for what belongs to an installed file.
 install(

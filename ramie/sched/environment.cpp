@@ -65,14 +65,17 @@ constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinit
                                            "dedicated"};
 constexpr const char* spreading_names[] = {"automatic", "together", "at_home", "by_waker"};
 
-/// The place among `names` of what the variable says; nothing if it is not set. `listed`: all of them, for the message.
+/// The place among `names` of what the variable says; nothing if it is not set.
 template <std::size_t n>
-std::optional<int> one_of(const char* variable, const char* const (&names)[n], const char* listed) {
+std::optional<int> one_of(const char* variable, const char* const (&names)[n]) {
   const char* text = set_variable(variable);
   if (text == nullptr) return std::nullopt;
-  for (std::size_t i = 0; i < n; ++i)
+  std::string listed = "one of ";
+  for (std::size_t i = 0; i < n; ++i) {
     if (std::strcmp(text, names[i]) == 0) return static_cast<int>(i);
-  refuse(variable, quoted(text), std::string{"one of "} + listed);
+    listed.append(i == 0 ? "" : ", ").append(names[i]);
+  }
+  refuse(variable, quoted(text), listed);
 }
 
 }  // namespace
@@ -104,16 +107,14 @@ runtime_options resolve(runtime_options o) {
   }
 
   if (o.placement == placement::work_stealing) {
-    const auto wanted = one_of("RAMIE_PLACEMENT", placement_names,
-                               "work_stealing, stealing_no_affinity, shared_queue, round_robin, dedicated");
+    const auto wanted = one_of("RAMIE_PLACEMENT", placement_names);
     if (wanted) o.placement = static_cast<placement>(*wanted);
   }
   if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
     refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
 
   if (o.spreading == spreading::automatic)
-    o.spreading = static_cast<spreading>(
-        one_of("RAMIE_SPREADING", spreading_names, "automatic, together, at_home, by_waker").value_or(0));
+    o.spreading = static_cast<spreading>(one_of("RAMIE_SPREADING", spreading_names).value_or(0));
   if (o.spreading < spreading::automatic || o.spreading > spreading::by_waker)
     refuse("runtime_options::spreading", std::to_string(static_cast<int>(o.spreading)), "one of the enumerators");
 

@@ -3,10 +3,10 @@
 //  M1 work lies in a queue that does not move while others sleep, or new tasks in one for which nobody is woken any more:
 //     it wakes one;
 //  M2 timers of a busy worker are due: it fires them;
-//  M3 a worker has dispatched nothing for a millisecond: what others send it to run goes elsewhere from now on, and so does
-//     what they have sent already. It is stalled (no dispatch for `stall_after`: a blocking call, a long computation; not one that merely waits
-//     for a processor) with work in its queues, while others are busy: it moves that
-//     to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
+//  M3 a worker has dispatched nothing for a millisecond: what others send it to run goes elsewhere from now on, and so
+//     does what they have sent already. If it is stalled (no dispatch for `stall_after`: a blocking call, a long
+//     computation; not one that merely waits for a processor) with work in its queues, while others are busy, that is
+//     moved to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
 // M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: who chooses
 // `dedicated` chooses where things run, and to move them in the rare case of a stall would break that when it is least

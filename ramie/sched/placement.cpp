@@ -85,10 +85,10 @@ void scheduler::set_up_placement() noexcept {
   steals_ = by_policy || (p != placement::round_robin && p != placement::dedicated);
   const bool moves = !by_policy && !options_.migrate_always && regular_ > 1 &&
                      (p == placement::work_stealing || p == placement::stealing_no_affinity);
-  const bool is_told = p == placement::work_stealing && options_.spreading != spreading::automatic;
+  const bool is_told = moves && p == placement::work_stealing && options_.spreading != spreading::automatic;
   adapts_ = moves && !is_told;
-  begins_together_ = moves && is_told && options_.spreading == spreading::together;
-  if (moves && is_told) {
+  begins_together_ = is_told && options_.spreading == spreading::together;
+  if (is_told) {
     at_home_.store(options_.spreading == spreading::at_home, std::memory_order_relaxed);
     spread_.store(options_.spreading != spreading::together, std::memory_order_relaxed);
   }

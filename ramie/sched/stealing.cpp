@@ -149,7 +149,7 @@ work scheduler::steal_from(worker* w, std::uint32_t number, std::uint64_t still_
     if (n > 0) {
       w->steals_done.add();
       w->migrations.add(n);
-      begin_dry_window(w, cycles());
+      if (at_home_.load(std::memory_order_relaxed)) begin_dry_window(w, cycles());
       take_mailboxes(w, w->loot.data(), n);
       for (std::size_t i = 1; i < n; ++i) w->ready.push(w->loot[i]);
       return to_work(w->loot[0]);

@@ -3,13 +3,13 @@
 
 #include <ramie/base/error.hpp>
 #include <ramie/sched/cpu_count.hpp>
+#include <ramie/sched/topology_testing.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -18,13 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int level(const topology& t, int a, int b) { return t.level(t.at(a), t.at(b)); }
-
-std::vector<int> cpus_to(int n) {
-  std::vector<int> all(static_cast<std::size_t>(n));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
+using testing::cpus_to;
+using testing::level;
 
 TEST(topology_text, has_the_groups_it_names) {
   const topology t = topology::of_text("2 nodes 8 caches 4 cores 2 threads");

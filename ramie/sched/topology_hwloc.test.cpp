@@ -1,18 +1,17 @@
 // What hwloc tells, on this machine and on made-up ones. Without RAMIE_HWLOC only that it does no harm.
-#include <ramie/sched/topology.hpp>
+#include <ramie/sched/topology_testing.hpp>
 
 #include <ramie/sched/cpu_count.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <numeric>
 #include <vector>
 
 namespace ramie::detail {
 namespace {
 
-int level(const topology& t, int a, int b) { return t.level(t.at(a), t.at(b)); }
+using testing::level;
 
 TEST(topology_hwloc, agrees_with_the_system) {
   // Without hwloc it is the same by itself.
@@ -30,9 +29,7 @@ TEST(topology_hwloc, agrees_with_the_system) {
 /// What hwloc makes of its own description of a machine.
 topology synthetic(const char* description, int cpus) {
   EXPECT_EQ(::setenv("HWLOC_SYNTHETIC", description, 1), 0);
-  std::vector<int> all(static_cast<std::size_t>(cpus));
-  std::iota(all.begin(), all.end(), 0);
-  topology t = topology::of_hwloc(all);
+  topology t = topology::of_hwloc(testing::cpus_to(cpus));
   EXPECT_EQ(::unsetenv("HWLOC_SYNTHETIC"), 0);
   return t;
 }
