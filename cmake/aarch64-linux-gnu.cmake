@@ -8,7 +8,7 @@ set(CMAKE_ASM_COMPILER aarch64-linux-gnu-g++)
 
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
 
-# Libraries are looked for on the target's side only; header-only packages are the same on both.
+# Libraries are searched on the target's side only; header-only packages are the same on both.
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

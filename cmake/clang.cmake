@@ -1,4 +1,4 @@
-# Native build with the newest clang there is: distributions install it under its version's name.
+# Native build with the newest clang installed: distributions name it by its version.
 foreach(version RANGE 30 15 -1)
   list(APPEND names clang++-${version})
 endforeach()

@@ -1,4 +1,4 @@
-# How ramie's own code is compiled: here, and not in the library's interface, so that users keep their own flags.
+# Flags of ramie's own code: here, not in the library's interface, so that users keep their own flags.
 
 if(ramie_top_level)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -11,6 +11,10 @@ if(ramie_top_level)
   mark_as_advanced(RAMIE_CCACHE)
   if(RAMIE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT RAMIE_STACK_USAGE)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${RAMIE_CCACHE}")
+  endif()
+  # It must know about precompiled headers.
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$" AND NOT DEFINED ENV{CCACHE_SLOPPINESS})
+    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
   endif()
 endif()
 
@@ -26,7 +30,7 @@ if(RAMIE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 if(RAMIE_STACK_USAGE)
-  # Beside each object file one that tells of its functions' frames and calls, for tools/stack. A compiler cache would not
+  # Beside each object file, one with its functions' frames and calls, for tools/stack. A compiler cache would not
   # know that it belongs to the result.
   add_compile_options(-fcallgraph-info=su)
   unset(CMAKE_CXX_COMPILER_LAUNCHER)
@@ -52,15 +56,19 @@ function(ramie_own_code target)
             "$<$<AND:${gcc},$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>")
   if(RAMIE_WERROR)
     target_compile_options(${target} PRIVATE "$<${cxx}:-Werror>")
+    if(CMAKE_UNITY_BUILD)
+      # To gcc a source within a unity build is a header, whose unnamed namespaces others could include again.
+      target_compile_options(${target} PRIVATE "$<${gcc}:-Wno-error=subobject-linkage>")
+    endif()
     if(RAMIE_SANITIZE)
-      # Instrumentation confuses gcc's flow analysis, and -Wtsan names every fence, of which TSan knows nothing.
+      # Instrumentation confuses gcc's flow analysis, and -Wtsan warns of every fence, which TSan does not support.
       target_compile_options(
         ${target} PRIVATE "$<${gcc}:-Wno-error=maybe-uninitialized;-Wno-error=stringop-overflow;-Wno-error=tsan>")
     endif()
   endif()
 endfunction()
 
-# A shared library shows what is ramie's, under the version of its ABI, and hides what it was made with.
+# A shared library exports ramie's symbols, under the version of its ABI, and hides those of its dependencies.
 function(ramie_export_symbols target)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "SHARED_LIBRARY")

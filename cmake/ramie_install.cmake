@@ -11,17 +11,17 @@ install(
     DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     COMPONENT runtime
     NAMELINK_COMPONENT development)
-# All headers, those in detail/ too: the templates need them.
+# Headers directly in ramie/ are for users. The folders are installed because the templates need them.
 install(
   DIRECTORY "${PROJECT_SOURCE_DIR}/ramie/"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ramie"
   COMPONENT development
   FILES_MATCHING
   PATTERN "*.hpp"
-  # Helpers of tests stay here.
+  # Helpers of tests are not installed.
   PATTERN "*testing.hpp" EXCLUDE)
 
-# For gdb. Of a shared library it is found by itself, where gdb looks for what belongs to an installed file.
+# For gdb, which finds that of a shared library by itself, in its folder for scripts of installed files.
 install(
   FILES "${PROJECT_SOURCE_DIR}/tools/gdb/ramie.py"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/ramie/gdb"
@@ -57,15 +57,6 @@ else()
   set(ramie_pc_prefix "\${pcfiledir}/${ramie_pc_to_prefix}")
   set(ramie_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(ramie_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
-endif()
-# What a static library needs whoever links it has to name, also without `pkg-config --static`: there is no other ramie.
-if(NOT ramie_needs_hwloc)
-  set(ramie_pc_libs "")
-  set(ramie_pc_libs_private "")
-elseif(ramie_type STREQUAL "SHARED_LIBRARY")
-  set(ramie_pc_libs_private "${ramie_needs_hwloc}")
-else()
-  set(ramie_pc_libs " ${ramie_needs_hwloc}")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ramie.pc.in" "${PROJECT_BINARY_DIR}/ramie.pc" @ONLY)
 install(

@@ -1,5 +1,5 @@
-# `cpack -G DEB` in the build directory: libramie-dev, and of a shared library libramie<ABI> beside it. lintian has nothing to
-# say of them if CMAKE_INSTALL_PREFIX is /usr, which is when CMake knows Debian's folders for libraries.
+# `cpack -G DEB` in the build directory: libramie-dev, and of a shared library libramie<ABI> beside it. lintian has no complaints
+# if CMAKE_INSTALL_PREFIX is /usr: only then does CMake use Debian's folders for libraries.
 set(RAMIE_PACKAGE_MAINTAINER "The ramie maintainers <ramie@example.org>" CACHE STRING "Whom a package names as its maintainer")
 
 set(CPACK_PACKAGE_NAME ramie)
@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
     "Development files: headers, the library to link, and what CMake and\npkg-config need to find them.")
 
-# What Debian wants to know of each package. Who installs for himself does not need it.
+# What Debian requires of each package. Other installations do not need it.
 function(ramie_package_documents component package)
   set(place "${PROJECT_BINARY_DIR}/package/${package}")
   file(READ "${PROJECT_SOURCE_DIR}/LICENSE" license)
@@ -33,7 +33,7 @@ function(ramie_package_documents component package)
     "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n"
     "Files: *\nCopyright: 2025-2026 The ramie authors\nLicense: BSL-1.0\n\nLicense: BSL-1.0\n ${license}\n")
   set(documents "${place}/copyright")
-  # The project's own changes, and Debian's list, which has to have its own form.
+  # The project's own changes, and Debian's list, which must have Debian's format.
   string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
   file(
     WRITE "${place}/changelog"
@@ -52,11 +52,6 @@ function(ramie_package_documents component package)
     EXCLUDE_FROM_ALL)
 endfunction()
 ramie_package_documents(development ${ramie_dev_package})
-# Of a shared library its own package says what it needs.
-if(RAMIE_HWLOC AND NOT BUILD_SHARED_LIBS)
-  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS libhwloc-dev)
-endif()
-
 if(BUILD_SHARED_LIBS)
   list(APPEND CPACK_COMPONENTS_ALL runtime)
   set(ramie_runtime_package "libramie${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
@@ -64,7 +59,7 @@ if(BUILD_SHARED_LIBS)
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
   set(CPACK_DEBIAN_RUNTIME_DESCRIPTION
       "The shared library, for the programs that were linked with it.")
-  # How Debian has the cache of libraries renewed today. CPack adds scripts that do it as well, which cannot be helped.
+  # Debian's present way to renew the cache of libraries. CPack adds scripts that do it as well, which cannot be avoided.
   file(WRITE "${PROJECT_BINARY_DIR}/package/triggers" "activate-noawait ldconfig\n")
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/triggers")
   file(WRITE "${PROJECT_BINARY_DIR}/package/${ramie_runtime_package}.overrides"
@@ -75,7 +70,7 @@ if(BUILD_SHARED_LIBS)
     RENAME ${ramie_runtime_package}
     COMPONENT runtime
     EXCLUDE_FROM_ALL)
-  # Both look at libraries with file(1), which small systems do without: their packages say less of what they need.
+  # Both inspect libraries with file(1), which small systems lack: their packages list fewer dependencies.
   find_program(RAMIE_FILE file)
   find_program(RAMIE_SHLIBDEPS dpkg-shlibdeps)
   mark_as_advanced(RAMIE_FILE RAMIE_SHLIBDEPS)

@@ -1,4 +1,4 @@
-# Runs PROGRAM (under EMULATOR, words separated by '|', if there is one) and compares what it prints with the file EXPECTED.
+# Runs PROGRAM (under EMULATOR, words separated by '|', if there is one) and compares its output with the file EXPECTED.
 string(REPLACE "|" ";" emulator "${EMULATOR}")
 execute_process(COMMAND ${emulator} "${PROGRAM}" OUTPUT_VARIABLE printed RESULT_VARIABLE result)
 file(READ "${EXPECTED}" expected)

@@ -1,4 +1,4 @@
-// A chat: rooms publish what is said to those who joined them. Rooms and people are actors, so there is no lock in it.
+// A chat: rooms publish messages to their members. Rooms and people are actors, so there are no locks.
 #include <ramie/ramie.hpp>
 
 #include <cstdio>
@@ -13,7 +13,7 @@ struct said {
 };
 struct log_so_far {};
 
-/// Somebody with a screen.
+/// A member with a screen.
 class person : public ramie::actor<person> {
  public:
   void on(const said& line) { screen_.push_back("[" + line.room + "] " + line.who + ": " + line.text); }
@@ -42,7 +42,7 @@ class room : public ramie::actor<room> {
 
   void on(join j) {
     screens_.join(j.screen);
-    monitor(j.screen);  // people vanish without a word
+    monitor(j.screen);  // people may leave without a message
     people_[j.who] = j.screen;
     announce(j.who + " is here");
   }
@@ -87,7 +87,8 @@ int main() {
     auto found = ramie::whereis<room>("looms");
     found->tell(say{"bo", "only if you weave every day"});
     looms.tell(leave{"bo"});
-    std::printf("%zu are here\n", looms.ask(members{}));  // a request: after all that was sent before it from here
+    std::printf("%zu are here\n",
+                looms.ask(members{}));  // a request: handled after all messages sent from here before it
     cy.stop();
     cy.join();
     looms.tell(say{"ada", "thank you"});

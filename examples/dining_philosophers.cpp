@@ -1,5 +1,5 @@
-// Philosophers who share forks: each needs both beside its plate to eat. std::scoped_lock takes them so that nobody
-// waits in a circle.
+// Philosophers share forks: each needs both beside its plate to eat. std::scoped_lock takes them in
+// a way that cannot deadlock.
 #include <ramie/ramie.hpp>
 
 #include <array>

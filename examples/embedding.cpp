@@ -1,4 +1,4 @@
-// ramie as a part of a program that has its own main loop and its own threads: a runtime is an object like others, and
+// ramie as a part of a program that has its own main loop and its own threads: a runtime is an ordinary object, and
 // plain threads start fibers on it, wait for them, and talk to them over channels.
 #include <ramie/ramie.hpp>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-/// What such a program would call "the back end". Its fibers live as long as it does.
+/// The "back end" of such a program. Its fibers live as long as it does.
 class spelling_service {
  public:
   spelling_service() : runtime_{{.workers = 2, .name = "spelling"}}, loop_{runtime_.spawn([this] { serve(); })} {}
@@ -55,7 +55,7 @@ int main() {
   for (std::thread& t : threads) t.join();
   for (const auto& [word, n] : letters) std::printf("%s: %zu\n", word.c_str(), n);
 
-  // One call may be all that is needed.
+  // One call may be enough.
   ramie::runtime calculator{{.workers = 1}};
   std::printf("%d\n", calculator.run([] { return 6 * 7; }));
 }

@@ -1,5 +1,5 @@
-// One stream of readings is dealt out to several filters (fan-out), and what they let through is merged again (fan-in):
-// once by a channel that all of them send to, once by select over a channel for each.
+// A stream of readings goes to several filters (fan-out), and their output is merged again (fan-in): once by a channel
+// that all of them send to, once by select over a channel for each.
 #include <ramie/ramie.hpp>
 
 #include <array>
@@ -12,7 +12,7 @@ bool is_prime(int n) {
   return n > 1;
 }
 
-/// Any filter may take any number, and all send to one channel, which the last of them closes.
+/// Any filter may take any number. All send to one channel, which the last filter closes.
 int sum_by_one_channel() {
   ramie::channel<int> numbers{4};
   ramie::channel<int> primes{4};
@@ -37,7 +37,7 @@ int sum_by_one_channel() {
   return sum;
 }
 
-/// Each filter has a share of the numbers and a channel of its own; select takes from whichever has something.
+/// Each filter has a share of the numbers and a channel of its own; select takes from one that is ready.
 std::array<int, 2> sums_by_select() {
   ramie::channel<int> even, odd;
   auto share = [](ramie::channel<int>& out, int first) {
@@ -58,7 +58,7 @@ std::array<int, 2> sums_by_select() {
   while (even_open && odd_open)
     ramie::select(ramie::on_recv(even, [&](std::optional<int> n) { add(even_open, sums[0], n); }),
                   ramie::on_recv(odd, [&](std::optional<int> n) { add(odd_open, sums[1], n); }));
-  for (const int n : even) sums[0] += n;  // one of them is drained; the other may not be
+  for (const int n : even) sums[0] += n;  // one channel is drained; the other may not be
   for (const int n : odd) sums[1] += n;
   one.join();
   other.join();

@@ -20,7 +20,7 @@ int main() {
     std::vector<int> parts{1, 2, 3, 4};
     ramie::scope s;  // children end before it does
     for (auto& part : parts) s.spawn([&part] { part *= 10; });
-    s.join();  // rethrows the first failure, having dropped what had not begun
+    s.join();  // rethrows the first failure, after dropping children that had not started
     std::printf("parts: %d %d %d %d\n", parts[0], parts[1], parts[2], parts[3]);
 
     const int n = 1000;

@@ -1,4 +1,4 @@
-// Conway's game of life: all rows of the next generation at once, from the present one, which nobody changes.
+// Conway's game of life: all rows of the next generation in parallel, from the current one, which does not change.
 #include <ramie/ramie.hpp>
 
 #include <cstdio>

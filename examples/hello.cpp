@@ -1,4 +1,4 @@
-// A fiber sends squares over a channel, another one prints them.
+// One fiber sends squares over a channel, another prints them.
 #include <ramie/ramie.hpp>
 
 #include <cstdio>

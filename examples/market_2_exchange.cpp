@@ -1,4 +1,4 @@
-// Step 2 of docs/tutorial.md: the book becomes an actor's, so that many may trade at once.
+// Step 2 of docs/tutorial.md: the book belongs to an actor, so that many can trade at once.
 #include "market/exchange.hpp"
 
 #include <cstdio>

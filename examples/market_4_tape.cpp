@@ -1,4 +1,4 @@
-// Step 4 of docs/tutorial.md: a tape that shows the trades, but never holds the market up.
+// Step 4 of docs/tutorial.md: a tape that shows the trades, but never delays the market.
 #include "market/exchange.hpp"
 #include "market/trader.hpp"
 

@@ -1,4 +1,4 @@
-// Step 5 of docs/tutorial.md: an exchange that somebody can bring down, and that is there again.
+// Step 5 of docs/tutorial.md: an exchange that fails, and is restarted.
 #include "market/exchange.hpp"
 
 #include <chrono>
@@ -22,7 +22,7 @@ int main() {
     };
     place({1, side::sell, 100, 5});
     place({2, side::buy, 100, 3});
-    place({3, side::buy, -1, 3});   // the book throws, and so ends the actor
+    place({3, side::buy, -1, 3});   // the book throws, which ends the actor
     place({4, side::buy, 100, 3});  // the same reference; a new exchange with an empty book
     std::printf("restarted %d time(s)\n", static_cast<int>(board.restarts()));
   });

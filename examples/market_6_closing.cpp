@@ -33,7 +33,7 @@ int main() {
     } catch (const ramie::timeout_error&) {
       std::printf("the bell rings\n");
     }
-    for (auto& t : crowd) t.request_stop();  // each wakes up in its `ask` and leaves it by `cancelled`
+    for (auto& t : crowd) t.request_stop();  // each wakes up in its `ask`, which throws `cancelled`
     int stopped = 0;
     for (auto& t : crowd) {
       try {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-/// What the queens of the rows above attack in this one: by column, and along both diagonals. A bit is a column.
+/// The columns of this row that the queens above attack: by column, and along both diagonals. A bit is a column.
 struct attacked {
   std::uint32_t columns = 0, left = 0, right = 0;
   [[nodiscard]] attacked with(std::uint32_t queen) const {

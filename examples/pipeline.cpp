@@ -1,4 +1,4 @@
-// A pipeline: numbers fan out to several workers, what they make of them fans in again.
+// A pipeline: numbers fan out to several workers, their results fan in again.
 #include <ramie/ramie.hpp>
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct result {
   int steps;
 };
 
-// How many steps n takes to 1, halving what is even and taking three times and one of what is odd.
+// How many steps n takes to 1: even numbers are halved, odd ones become 3n + 1.
 int steps_to_one(std::uint64_t n) {
   int steps = 0;
   for (; n != 1; ++steps) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
@@ -37,7 +37,7 @@ int main() {
     });
 
     std::map<int, std::uint64_t> longest;
-    for (const result& r : results)  // in whatever order they come
+    for (const result& r : results)  // in the order of arrival
       if (auto [it, is_new] = longest.try_emplace(r.steps, r.number); !is_new && r.number < it->second)
         it->second = r.number;
     const auto& [steps, number] = *longest.rbegin();

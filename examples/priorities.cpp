@@ -1,5 +1,5 @@
-// A placement of one's own: what is urgent runs first, and what is not runs all the same. The policy is in
-// priorities/levels.hpp. All else about the scheduler stays as it is: channels, actors, timers, who sleeps.
+// A scheduling policy: urgent fibers run first, and the others are not starved. The policy is in priorities/levels.hpp.
+// Channels, actors, timers and sleeping work as with any policy.
 #include "priorities/levels.hpp"
 
 #include <ramie/ramie.hpp>
@@ -37,7 +37,7 @@ void run_by_level() {
   book.join();
 }
 
-/// Two that are urgent never stop, until the cleaner has come. With priorities alone it never would.
+/// Two urgent fibers do not stop until the cleaner has run. With priorities alone it never would.
 void starve_nobody() {
   bool clean = false;  // one worker: they take turns
   int calls = 0;
@@ -61,7 +61,7 @@ void starve_nobody() {
 }  // namespace
 
 int main() {
-  // With one worker, for which nobody stands in, the order can be told.
+  // With one worker and no spares the order is fixed.
   return ramie::run({.workers = 1, .policy = std::make_shared<priorities::levels>(), .spare_workers = 0}, [] {
     run_by_level();
     starve_nobody();

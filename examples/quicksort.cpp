@@ -1,4 +1,4 @@
-// Quicksort: both parts of a partition may be sorted at once. Where nobody is idle, fork_join is two plain calls.
+// Quicksort: both parts of a partition may be sorted in parallel. If no worker is idle, fork_join is two plain calls.
 #include <ramie/ramie.hpp>
 
 #include <algorithm>

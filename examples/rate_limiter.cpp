@@ -1,4 +1,4 @@
-// A token bucket: as many requests as there are tokens pass at once, and from then on no more than one a tick.
+// A token bucket: as many requests as there are tokens pass at once, then one each tick.
 #include <ramie/ramie.hpp>
 
 #include <atomic>
@@ -12,9 +12,9 @@ class rate_limiter {
  public:
   /// `burst` requests at once, and then one every `period`.
   rate_limiter(std::size_t burst, std::chrono::nanoseconds period) : tokens_{burst}, clock_{period} {
-    for (std::size_t i = 0; i < burst; ++i) tokens_.try_send({});
+    for (std::size_t i = 0; i < burst; ++i) static_cast<void>(tokens_.try_send({}));
     refill_ = ramie::spawn([this] {
-      while (clock_.channel().recv()) tokens_.try_send({});  // a full bucket stays full
+      while (clock_.channel().recv()) static_cast<void>(tokens_.try_send({}));  // a full bucket stays full
     });
   }
   ~rate_limiter() {
@@ -22,9 +22,9 @@ class rate_limiter {
     refill_.join();
   }
 
-  /// Waits until the caller may go on.
+  /// Waits for a token.
   void wait() { tokens_.recv(); }
-  /// Goes on only if that is possible at once.
+  /// Takes a token if there is one; does not wait.
   bool try_pass() { return tokens_.try_recv().has_value(); }
 
  private:
@@ -51,7 +51,7 @@ int main() {
     clients.join();
     const auto took = std::chrono::steady_clock::now() - begun;
     std::printf("%d requests were served\n", served.load());
-    // A token may have been on its way when the clock was read first.
+    // A token may have been on its way at the first clock reading.
     std::printf("the last ones had to wait for their tokens: %s\n",
                 took >= (requests - burst - 1) * period ? "yes" : "no");
 

@@ -1,4 +1,4 @@
-// A runtime of one's own, used from plain threads.
+// A runtime object, used from plain threads.
 #include <ramie/ramie.hpp>
 
 #include <cstdio>

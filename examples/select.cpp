@@ -1,4 +1,4 @@
-// Select: whichever of several channel operations is possible first; with a time limit, or without waiting at all.
+// Select: the first channel operation of several that is ready; with a timeout, or without waiting.
 #include <ramie/ramie.hpp>
 
 #include <chrono>
@@ -16,7 +16,7 @@ int main() {
     const std::optional<int> x = a.recv();  // nullopt: closed and drained
     std::printf("received %d\n", x.value_or(0));
 
-    // Nobody sends on a, nobody receives from b: time runs out.
+    // Nothing is sent on a, nothing is received from b: the timeout fires.
     std::size_t fired = ramie::select(  //
         ramie::on_recv(a, [&](std::optional<int>) { std::puts("from a"); }),
         ramie::on_send(b, 42, [&](ramie::channel_status) { std::puts("to b"); }),

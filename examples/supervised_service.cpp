@@ -1,5 +1,5 @@
-// A service that survives its own failures: its supervisor starts it anew, and whoever has a reference never notices
-// but by the requests that failed.
+// A service that survives its own failures: its supervisor restarts it, and references stay valid; their owners see
+// only the requests that failed.
 #include <ramie/ramie.hpp>
 
 #include <chrono>
@@ -21,11 +21,17 @@ class divider : public ramie::actor<divider> {
   }
 };
 
-/// Counts how often the service was reported down.
+struct what_happened {};
+
+/// Is told once of the end of the service, not of its restarts.
 class observer : public ramie::actor<observer> {
  public:
   explicit observer(ramie::any_actor whom) { monitor(whom); }
-  void on(const ramie::down& d) { std::printf("observer: it has ended: %s\n", to_string(d.reason.kind())); }
+  void on(const ramie::down& d) { heard_ += std::string{"it has ended: "} + to_string(d.reason.kind()); }
+  std::string on(what_happened) { return heard_; }
+
+ private:
+  std::string heard_;
 };
 
 void use(const ramie::actor_ref<divider>& service, int a, int b) {
@@ -51,7 +57,8 @@ int main() {
     use(service, 3, 0);  // one too many
     const ramie::exit_reason why = sup.join();
     service.join();
-    watcher.stop();  // handles what came before
+    std::printf("observer: %s\n", watcher.ask(what_happened{}).c_str());
+    watcher.stop();
     watcher.join();
     std::printf("supervisor: %s\n", why.what().c_str());
   });

@@ -1,4 +1,4 @@
-// What the standard library has for threads, for fibers and threads together.
+// The standard library's synchronisation, for fibers and threads.
 #include <ramie/ramie.hpp>
 
 #include <chrono>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A queue that holds a few jobs: the classic of mutex and condition variable.
+/// A queue that holds a few jobs: the classic use of mutex and condition variable.
 class job_queue {
  public:
   void put(int job) {

@@ -1,4 +1,4 @@
-// A fixed number of workers share a queue of jobs: no more than three of them are ever under way.
+// A fixed number of workers share a queue of jobs: at most three jobs run at once.
 #include <ramie/ramie.hpp>
 
 #include <atomic>
@@ -38,7 +38,7 @@ int main() {
           const int now = ++under_way;
           for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
           }
-          answers.send({j.number, count_vowels(j.text)});  // may wait; the others go on meanwhile
+          answers.send({j.number, count_vowels(j.text)});  // may wait; the others run meanwhile
           --under_way;
         }
         busy.done();

@@ -1,40 +1,11 @@
-// All of ramie's public headers.
+// All of ramie but ramie/net.hpp. What a user may include lies right here in ramie/; what is in its folders may change
+// at any time.
 #pragma once
 
-#include <ramie/actor/actor.hpp>
-#include <ramie/actor/dead_letters.hpp>
-#include <ramie/actor/group.hpp>
-#include <ramie/actor/registry.hpp>
-#include <ramie/actor/supervisor.hpp>
-#include <ramie/base/error.hpp>
-#include <ramie/channel/channel.hpp>
-#include <ramie/channel/select.hpp>
-#include <ramie/channel/ticker.hpp>
-#include <ramie/fiber/blocking.hpp>
-#include <ramie/fiber/cancellation.hpp>
-#include <ramie/fiber/fiber_local.hpp>
-#include <ramie/fiber/fork_join.hpp>
-#include <ramie/fiber/join_handle.hpp>
-#include <ramie/fiber/options.hpp>
-#include <ramie/fiber/parallel.hpp>
-#include <ramie/fiber/runtime.hpp>
-#include <ramie/fiber/scope.hpp>
-#include <ramie/fiber/spawn.hpp>
-#include <ramie/fiber/this_fiber.hpp>
-#include <ramie/sched/dump.hpp>
-#include <ramie/sched/policy.hpp>
-#include <ramie/sched/stack_use.hpp>
-#include <ramie/sync/async.hpp>
-#include <ramie/sync/barrier.hpp>
-#include <ramie/sync/condition_variable.hpp>
-#include <ramie/sync/event.hpp>
-#include <ramie/sync/future.hpp>
-#include <ramie/sync/latch.hpp>
-#include <ramie/sync/mutex.hpp>
-#include <ramie/sync/once.hpp>
-#include <ramie/sync/packaged_task.hpp>
-#include <ramie/sync/promise.hpp>
-#include <ramie/sync/recursive_mutex.hpp>
-#include <ramie/sync/semaphore.hpp>
-#include <ramie/sync/shared_mutex.hpp>
-#include <ramie/sync/wait_group.hpp>
+#include <ramie/actor.hpp>
+#include <ramie/channel.hpp>
+#include <ramie/fiber.hpp>
+#include <ramie/inspect.hpp>
+#include <ramie/runtime.hpp>
+#include <ramie/sync.hpp>
+#include <ramie/version.hpp>

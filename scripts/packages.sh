@@ -1,6 +1,16 @@
 # Sourced by ./run: what has to be installed, and how. Debian and Ubuntu only; elsewhere it says what is needed and goes on.
 
+help_setup() {
+  cat <<'END'
+usage: ./run setup
+
+Installs all that the other commands need, and a compiler cache, which none of them needs. What could not be installed, and
+what is left out without it, is repeated in the last lines.
+END
+}
+
 # A package, and the program that makes it needless where it came from somewhere else.
+# shellcheck disable=SC2191
 build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
 # What optional components need. Where they cannot be had, these components and their tests are left out.
 component_packages=(prometheus-cpp-dev)
@@ -13,7 +23,9 @@ debug_packages=(gdb=gdb valgrind=valgrind)
 coverage_packages=(gcovr=gcovr)
 docs_packages=(doxygen=doxygen)
 cppcheck_packages=(cppcheck=cppcheck)
-hwloc_packages=(libhwloc-dev)
+model_packages=(spin=spin gcc=gcc)
+# Builds are faster with it from the second time on.
+cache_packages=(ccache=ccache)
 
 # The version whose clang-format decides, wherever the distribution has it.
 clang_version_preferred=19
@@ -81,9 +93,9 @@ need() {
 # The same for what is merely left out without them: a distribution that has no such packages, or no right to install them,
 # is no failure.
 need_for_components() {
-  (need "${component_packages[@]}") || note "ramie::prometheus and its tests are left out"
+  (need "${component_packages[@]}") || leave_out "ramie::prometheus and its tests (${component_packages[*]})"
   command -v conan >/dev/null || python3 -c 'import ensurepip' 2>/dev/null || (need "${venv_packages[@]}") ||
-    note "the test consumer.conan is skipped"
+    leave_out "the test consumer.conan (${venv_packages[*]})"
 }
 
 need_build() {
@@ -143,4 +155,26 @@ need_plotting() {
   done
   need "${plot_packages[@]}" || return 1
   RAMIE_PYTHON=/usr/bin/python3
+}
+
+# Each part is tried, whatever became of those before it.
+command_setup() {
+  local status=0
+  setup_part() { # what needs it, how it is installed
+    ("${@:2}") || { leave_out "what $1 needs" && status=1; }
+  }
+  setup_part "building and testing" need_build
+  need_for_components
+  (need "${cache_packages[@]}") || leave_out "a compiler cache; all builds work without"
+  setup_part "check cppcheck" need "${cppcheck_packages[@]}"
+  setup_part "check models" need "${model_packages[@]}"
+  setup_part "check aarch64" need "${cross_packages[@]}"
+  setup_part "tests with gdb and valgrind" need "${debug_packages[@]}"
+  setup_part "coverage" need "${coverage_packages[@]}"
+  setup_part "pages of report, bench and compare" need "${plot_packages[@]}"
+  setup_part "check report" need "${browser_packages[@]}"
+  setup_part "docs" need "${docs_packages[@]}"
+  setup_part "check format, tidy, clang and fuzz" need_clang clang clang-tidy clang-format libclang-rt
+  ((${#left_out[@]} > 0)) || note "all is installed"
+  return "$status"
 }

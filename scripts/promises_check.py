@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the tests which docs/promises.md names are there. Prints what is missing, exits with 1 if anything is.
 
-A name is `folder.file.suite.case`, as ctest has it: fiber.shutdown.* are in ramie/fiber/shutdown.test.cpp, tests.process.* in
+A name is `folder.file.suite.case`, as ctest has it: runtime.shutdown.* are in ramie/runtime/shutdown.test.cpp, tests.process.* in
 tests/process.test.cpp, interleave.runtime.* in tests/interleave/runtime.interleave.test.cpp. `soak` is the soak.
 """
 

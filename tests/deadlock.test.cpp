@@ -1,7 +1,7 @@
-// Programs that wait for themselves are told so; programs that only look like it are left alone.
+// Programs that wait for themselves get a report; programs that only look like it are left alone.
 #include <ramie/base/testing.hpp>
+#include <ramie/machine/futex.hpp>
 #include <ramie/ramie.hpp>
-#include <ramie/sched/futex.hpp>
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Threads that are not the program's own might be anything: ThreadSanitizer's, and that of an emulator.
+// Threads that are not the program's own could do anything: ThreadSanitizer's, and that of an emulator.
 #define SKIP_WITH_FOREIGN_THREADS()              \
   if (RAMIE_TSAN || detail::testing::emulated()) \
   GTEST_SKIP() << "a thread that is not ours keeps deadlocks from being reported"
@@ -117,7 +117,7 @@ TEST_P(deadlocks, are_none_while_another_thread_could_help) {
 
 thread_local bool slow_to_run = false;
 
-/// As on a machine that has a lot else to do: the thread is woken, and gets no processor for a while.
+/// As on a busy machine: the thread is woken, and gets no processor for a while.
 const detail::futex_calls slow_futexes{[](const void* word, std::uint32_t expected, const timespec* timeout) noexcept {
                                          const long result = detail::kernel_futex_calls.wait(word, expected, timeout);
                                          if (slow_to_run) std::this_thread::sleep_for(300ms);

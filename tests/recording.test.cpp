@@ -72,7 +72,7 @@ TEST(statistics, count_turns_that_actors_end_to_let_others_run) {
     auto many = spawn_actor<counting_actor>();
     for (int i = 0; i < 1000; ++i) many.tell(i);
     EXPECT_EQ(many.ask(std::string{}), 1000);
-    // The question was in the mailbox, too.
+    // The request was in the mailbox, too.
     EXPECT_EQ(rt.counters().time_slices, 1001u / 64);
   });
   EXPECT_EQ(rt.statistics().workers.at(0).counted.time_slices, 1001u / 64);
@@ -82,18 +82,12 @@ TEST(statistics, count_what_came_from_other_threads) {
   runtime rt{{.workers = 1, .spare_workers = 0}};
   constexpr std::uint64_t fibers = 20;
   for (std::uint64_t i = 0; i < fibers; ++i) rt.spawn([] {}).join();
-  EXPECT_EQ(rt.counters().injected, fibers);  // this thread is no worker
+  EXPECT_EQ(rt.counters().injected, fibers);  // this thread is not a worker
   rt.run([] {
     for (std::uint64_t i = 0; i < fibers; ++i) spawn([] {}).join();
   });
-  EXPECT_EQ(rt.counters().injected, fibers + 1);  // but one that spawns its own has them in a queue of its own
+  EXPECT_EQ(rt.counters().injected, fibers + 1);  // but a worker puts its own spawns into its own queue
   EXPECT_EQ(rt.statistics().workers.at(0).counted.injected, fibers + 1);
-
-  runtime shared{{.workers = 1, .placement = placement::shared_queue, .spare_workers = 0}};
-  shared.run([] {
-    for (std::uint64_t i = 0; i < fibers; ++i) spawn([] {}).join();
-  });
-  EXPECT_GE(shared.counters().injected, fibers + 1);
 }
 
 TEST(statistics, count_wakes_here_and_elsewhere) {
@@ -113,17 +107,17 @@ TEST(statistics, count_wakes_here_and_elsewhere) {
     return counted;
   };
   const runtime_counters together = ask_from(0);
-  EXPECT_GE(together.wakes, 2 * questions);  // the actor by the question, and who asks by the answer
+  EXPECT_GE(together.wakes, 2 * questions);  // the actor by the request, and the caller by the reply
   EXPECT_EQ(together.wakes_elsewhere, 0u);
   const runtime_counters apart = ask_from(1);
-  EXPECT_GE(apart.wakes_elsewhere, 1u);  // by the first question; later ones may find the actor running still
-  EXPECT_EQ(apart.migrations, 0u);       // what is pinned stays
+  EXPECT_GE(apart.wakes_elsewhere, 1u);  // by the first request; later ones may find the actor still running
+  EXPECT_EQ(apart.migrations, 0u);       // pinned fibers stay
   EXPECT_EQ(apart.steals_tried, 0u);
   EXPECT_GT(apart.sleeps, 0u);
 }
 
 TEST(statistics, count_thefts) {
-  // Two that end together only: the second has to be stolen, for nobody counts as stalled so soon.
+  // Two fibers that can only end together: the second has to be stolen, as no worker counts as stalled so soon.
   runtime rt{{.workers = 2, .spare_workers = 0, .stall_after = 60s}};
   rt.run([] {
     std::atomic<int> running{0};
@@ -244,7 +238,7 @@ TEST(trace, may_begin_and_end_while_all_run) {
   work.join();
 }
 
-/// RAMIE_TRACE of the environment, for a while.
+/// Sets RAMIE_TRACE in the environment while it lives.
 class traced_by_environment {
  public:
   explicit traced_by_environment(const std::string& file) { ::setenv("RAMIE_TRACE", file.c_str(), 1); }
@@ -265,7 +259,7 @@ TEST(trace, is_written_where_the_environment_says) {
     runtime first{{.workers = 1, .name = "first"}};
     first.run([] { spawn(fiber_options{.name = "short"}, [] {}).join(); });
     first.shutdown();
-    EXPECT_EQ(count(text_of(file), "\"name\":\"short\""), 1u);  // every fiber, without asking
+    EXPECT_EQ(count(text_of(file), "\"name\":\"short\""), 1u);  // every fiber, by default
     const runtime second{{.workers = 1, .name = "second"}};
   }
   EXPECT_TRUE(has(text_of(file), "\"first/0\""));

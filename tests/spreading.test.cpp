@@ -1,9 +1,10 @@
-// Where ready work runs, if the runtime is told instead of trying it.
+// Where ready work runs if the spreading is set, not tried.
 #include <ramie/actor/actor.hpp>
 #include <ramie/channel/channel.hpp>
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/machine/test_options.hpp>
+#include <ramie/runtime/runtime.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/sched/scheduler.hpp>
 
@@ -21,9 +22,9 @@
 namespace ramie {
 namespace {
 
-int this_worker() { return static_cast<int>(detail::current_worker()->number); }
+int this_worker() { return static_cast<int>(detail::worker::current()->number); }
 
-runtime_options told(spreading how, int workers = 2) { return {.workers = workers, .spreading = how}; }
+using detail::spreading;
 
 /// First come, first served.
 class in_line : public scheduling_policy {
@@ -50,28 +51,23 @@ class in_line : public scheduling_policy {
 };
 
 TEST(spreading, together_is_for_stealing_workers_alone) {
-  const auto kept_together = [](const runtime_options& o) {
+  const auto kept_together = [](const runtime_options& o, const detail::test_options& told) {
+    const detail::with_test_options options{told};
     runtime rt{o};
     return rt.internals().keeps_together();
   };
-  EXPECT_TRUE(kept_together(told(spreading::together)));
-  EXPECT_FALSE(kept_together(told(spreading::at_home)));
-  EXPECT_FALSE(kept_together(told(spreading::automatic)));
-  EXPECT_FALSE(kept_together(told(spreading::together, 1)));
-  for (const placement p : {placement::stealing_no_affinity, placement::shared_queue, placement::dedicated}) {
-    runtime_options o = told(spreading::together);
-    o.placement = p;
-    EXPECT_FALSE(kept_together(o));
-  }
-  runtime_options moving = told(spreading::together);
-  moving.migrate_always = true;
-  EXPECT_FALSE(kept_together(moving));
-  runtime_options by_policy = told(spreading::together);
-  by_policy.policy = std::make_shared<in_line>();
-  EXPECT_FALSE(kept_together(by_policy));
+  const detail::test_options together{.spreading = spreading::together};
+  EXPECT_TRUE(kept_together({.workers = 2}, together));
+  EXPECT_FALSE(kept_together({.workers = 2}, {.spreading = spreading::at_home}));
+  EXPECT_FALSE(kept_together({.workers = 2}, {}));
+  EXPECT_FALSE(kept_together({.workers = 1}, together));
+  for (const placement p : {placement::stealing_no_affinity, placement::dedicated})
+    EXPECT_FALSE(kept_together({.workers = 2, .placement = p}, together));
+  EXPECT_FALSE(kept_together({.workers = 2}, {.migrate_always = true, .spreading = spreading::together}));
+  EXPECT_FALSE(kept_together({.workers = 2, .policy = std::make_shared<in_line>()}, together));
 }
 
-/// A fiber that lives on worker 1, and answers each question by where it runs.
+/// A fiber that lives on worker 1, and answers each request with its worker.
 struct at_home_on_1 {
   channel<int> questions{}, answers{};
 
@@ -97,7 +93,8 @@ struct at_home_on_1 {
 };
 
 TEST(spreading, those_at_home_with_a_blocked_worker_go_on_elsewhere) {
-  runtime rt{told(spreading::at_home)};
+  const detail::with_test_options at_home{{.spreading = spreading::at_home}};
+  runtime rt{{.workers = 2}};
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
   rt.run([&] {
@@ -111,7 +108,7 @@ TEST(spreading, those_at_home_with_a_blocked_worker_go_on_elsewhere) {
       EXPECT_EQ(::read(pipe[0], &c, 1), 1);
     });
     while (!blocks) this_fiber::yield();
-    // Its home does nothing before this thread writes, and that comes after the answers.
+    // Its home is idle until this thread writes, which is after the answers.
     for (int i = 0; i < 5; ++i) EXPECT_GE(other.ask(), 0);
     EXPECT_EQ(::write(pipe[1], "w", 1), 1);
     blocker.join();
@@ -143,7 +140,8 @@ class node : public actor<node> {
 TEST(spreading, rings_lose_no_message_any_way) {
   for (const spreading how : {spreading::at_home, spreading::by_waker, spreading::together}) {
     for (const int workers : {2, 8}) {
-      runtime rt{told(how, workers)};
+      const detail::with_test_options told{{.spreading = how}};
+      runtime rt{{.workers = workers}};
       rt.run([] {
         std::atomic<int> ended{0};
         std::vector<actor_ref<node>> ring;

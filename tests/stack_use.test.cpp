@@ -1,4 +1,5 @@
 // How much stack is used, measured at run time: runtime_options::paint_stacks.
+#include <ramie/machine/test_options.hpp>
 #include <ramie/ramie.hpp>
 
 #include <ramie/base/config.hpp>
@@ -23,7 +24,7 @@ RAMIE_NOINLINE void use(std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 64) memory[i] = 'x';
 }
 
-/// What was measured of that name, or nothing.
+/// What was measured for that name, or nothing.
 stack_use use_of(const std::string& name) {
   for (const stack_use& one : stack_usage())
     if (one.name.find(name) != std::string::npos) return one;
@@ -98,7 +99,7 @@ TEST_P(stack_uses, are_told_of_actors_by_their_class) {
     d.stop();
     d.join();
   });
-  // Who has joined an actor goes on a moment before its last turn is entered.
+  // A fiber that joined an actor resumes a moment before the actor's last turn is recorded.
   while (use_of("digger").most_bytes < 90u * 1024) ::sched_yield();
   const stack_use found = use_of("digger");
   EXPECT_LE(found.most_bytes, 90u * 1024 + slack);
@@ -156,7 +157,8 @@ TEST_P(stack_uses, are_told_of_fork_jobs_as_their_fibers) {
 }
 
 TEST_P(stack_uses, are_measured_while_everything_migrates) {
-  runtime rt{{.workers = GetParam(), .stack_size = 512 * 1024, .paint_stacks = true, .migrate_always = true}};
+  const detail::with_test_options migrating{{.migrate_always = true}};
+  runtime rt{{.workers = GetParam(), .stack_size = 512 * 1024, .paint_stacks = true}};
   rt.run([&] {
     scope all;
     for (int i = 0; i < 40; ++i)

@@ -1,12 +1,14 @@
-// Workers that are near to each other and far from others, by made-up machines.
+// Workers that are near to each other and far from others, on simulated machines.
 #include <ramie/channel/channel.hpp>
 #include <ramie/fiber/fork_join.hpp>
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/this_fiber.hpp>
-#include <ramie/sched/dump.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/inspect/dump.hpp>
+#include <ramie/machine/test_options.hpp>
+#include <ramie/machine/topology_testing.hpp>
+#include <ramie/runtime/runtime.hpp>
 #include <ramie/sync/latch.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -14,7 +16,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,8 @@ constexpr int rounds = 200;
 constexpr int rounds = 2000;
 #endif
 
-runtime_options on(const char* topology, int workers = 8) {
-  runtime_options o;
-  o.workers = workers;
-  o.topology = topology;
-  return o;
-}
+using detail::with_test_options;
+using detail::testing::made_up;
 
 long fib(int n) {
   if (n < 2) return n;
@@ -40,13 +37,18 @@ long fib(int n) {
   return a + b;
 }
 
-class topologies : public testing::TestWithParam<const char*> {};
+class topologies : public testing::TestWithParam<made_up> {
+ private:
+  with_test_options options_{{.machine = GetParam()}};
+};
 INSTANTIATE_TEST_SUITE_P(made_up, topologies,
-                         testing::Values("2 nodes 2 caches 2 cores", "4 cores 2 threads", "2 nodes 4 cores", "8 cores",
-                                         "2 nodes 8 caches 8 cores", "3 caches 1 core 1 thread", "1 core"));
+                         testing::Values(made_up{.nodes = 2, .caches = 2, .cores = 2},
+                                         made_up{.cores = 4, .threads = 2}, made_up{.nodes = 2, .cores = 4},
+                                         made_up{.cores = 8}, made_up{.nodes = 2, .caches = 8, .cores = 8},
+                                         made_up{.caches = 3, .cores = 1, .threads = 1}, made_up{.cores = 1}));
 
 TEST_P(topologies, run_all_there_is) {
-  runtime rt{on(GetParam())};
+  runtime rt{{.workers = 8}};
   for (int round = 0; round < 5; ++round)
     rt.run([] {
       EXPECT_EQ(fib(16), 987);
@@ -70,8 +72,9 @@ TEST_P(topologies, run_all_there_is) {
 }
 
 TEST_P(topologies, leave_nobody_without_work) {
-  // Each worker holds one of eight fibers that end together only: all have to be found, wherever the first one runs.
-  runtime rt{on(GetParam())};
+  // Each worker holds one of eight fibers that can only end together: all have to be found, wherever the first one
+  // runs.
+  runtime rt{{.workers = 8}};
   for (int spawner = 0; spawner < 8; ++spawner)
     rt.spawn(fiber_options{.worker = spawner}, [] {
         std::atomic<int> running{0};
@@ -99,7 +102,8 @@ std::string dumped() {
 }
 
 TEST(topology_dumps, show_who_is_near_to_whom) {
-  runtime rt{on("2 nodes 2 caches 2 cores")};
+  const with_test_options options{{.machine = made_up{.nodes = 2, .caches = 2, .cores = 2}}};
+  runtime rt{{.workers = 8}};
   // All threads have begun once each worker has run something.
   for (int i = 0; i < 8; ++i) rt.spawn(fiber_options{.worker = i}, [] {}).join();
   const std::string text = dumped();
@@ -108,24 +112,12 @@ TEST(topology_dumps, show_who_is_near_to_whom) {
 }
 
 TEST(topology_dumps, are_silent_where_all_are_alike) {
-  runtime rt{on("8 cores")};
+  const with_test_options alike{{.machine = made_up{.cores = 8}}};
+  runtime rt{{.workers = 8}};
   EXPECT_EQ(dumped().find("share a"), std::string::npos);
-  runtime two{on("2 nodes", 2)};
+  const with_test_options apart{{.machine = made_up{.nodes = 2}}};
+  runtime two{{.workers = 2}};
   EXPECT_EQ(dumped().find("share a"), std::string::npos);
-}
-
-TEST(topology_options, may_come_from_the_environment) {
-  ASSERT_EQ(::setenv("RAMIE_TOPOLOGY", "2 caches 2 cores", 1), 0);
-  {
-    runtime rt{{.workers = 4}};
-    EXPECT_EQ(rt.options().topology, "2 caches 2 cores");
-    runtime given{on("4 cores", 4)};
-    EXPECT_EQ(given.options().topology, "4 cores");
-  }
-  ASSERT_EQ(::setenv("RAMIE_TOPOLOGY", "two sockets", 1), 0);
-  for (const int workers : {1, 4}) EXPECT_THROW((runtime{{.workers = workers}}), invalid_argument);
-  ASSERT_EQ(::unsetenv("RAMIE_TOPOLOGY"), 0);
-  EXPECT_THROW(runtime{on("2 sockets")}, invalid_argument);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The optional component: what prometheus-cpp is given, and that runtimes may come and go meanwhile.
+// The optional component: what it gives to prometheus-cpp, and that runtimes may come and go meanwhile.
 #include <ramie/prometheus.hpp>
 #include <ramie/ramie.hpp>
 
@@ -83,7 +83,7 @@ TEST(prometheus_collectables, give_histograms_that_add_up) {
   EXPECT_EQ(h.bucket.back().cumulative_count, h.sample_count);
 }
 
-/// Every line of samples that prometheus-cpp makes of it is in ramie's own text, but for how numbers are written.
+/// Every line of samples from prometheus-cpp is in ramie's own text, except for the format of numbers.
 TEST(prometheus_collectables, serve_the_names_of_to_prometheus) {
   runtime rt{{.workers = 2, .name = "same"}};
   rt.record({.trace = false, .histograms = true});

@@ -42,12 +42,12 @@ int main() {
   exposer.RegisterCollectable(metrics);
 
   ramie::runtime rt{{.workers = 2, .name = "shop"}};
-  const auto served = metrics->add(rt);  // goes before the runtime does
+  const auto served = metrics->add(rt);  // ends before the runtime does
   rt.run([] {
     for (int i = 0; i < 99; ++i) ramie::spawn([] {}).join();
   });
 
-  // A fiber may fetch them too; what blocks its thread is run on another one.
+  // A fiber may fetch them too; the blocking call runs on another thread.
   std::istringstream text{
       rt.run([&] { return ramie::blocking([&] { return fetch_metrics(exposer.GetListeningPorts().at(0)); }); })};
   for (std::string line; std::getline(text, line);)

@@ -1,4 +1,4 @@
-// An order book: who would buy or sell, at which price. Plain C++; nothing in it knows of fibers or actors.
+// An order book: which traders would buy or sell, at which price. Plain C++, without fibers or actors.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ struct trade {
 
 class book {
  public:
-  /// Trades with the best of the other side as long as prices allow, at the price of who was there first; what is left
-  /// of the order waits in the book. Throws std::invalid_argument for an order of nothing, or for nothing.
+  /// Trades with the best of the other side as long as prices allow, at the price of the order that was there first;
+  /// the rest of the order waits in the book. Throws std::invalid_argument if its quantity or price is not positive.
   std::vector<trade> place(order o) {
     if (o.price <= 0 || o.quantity <= 0) throw std::invalid_argument{"an order needs a price and a quantity"};
     const bool buys = o.what == side::buy;

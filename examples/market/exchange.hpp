@@ -1,4 +1,4 @@
-// The actors of the market: the exchange, which owns the book, and the ledger, which owns everybody's account.
+// The actors of the market: the exchange, which owns the book, and the ledger, which owns all accounts.
 #pragma once
 
 #include "book.hpp"

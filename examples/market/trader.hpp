@@ -1,4 +1,4 @@
-// Somebody who places orders at random, the same ones for the same number.
+// A trader places orders at random, always the same ones for the same number.
 #pragma once
 
 #include "book.hpp"

@@ -1,7 +1,7 @@
 // A policy: three levels of priority, of which none can be starved by those above it.
 #pragma once
 
-#include <ramie/sched/policy.hpp>
+#include <ramie/runtime.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,9 +12,9 @@ namespace priorities {
 
 enum level : int { background = 0, normal = 1, urgent = 2 };  // other numbers count as the nearest of these
 
-/// What is on a higher level runs first, in the order in which it came. But a level where something waits is passed
-/// over `patience` times at most, then it has a turn. So the k-th of a level, whatever comes in above it, runs after
-/// at most k * (patience + 2) others.
+/// Higher levels run first, each level in the order of arrival. But a level with waiting work is passed over at most
+/// `patience` times, then it has a turn. So the k-th of a level, whatever arrives above it, runs after at most k *
+/// (patience + 2) others.
 class levels : public ramie::scheduling_policy {
  public:
   static constexpr int patience = 8;
@@ -42,7 +42,7 @@ class levels : public ramie::scheduling_policy {
   }
 
  private:
-  /// The lowest level that was passed over too often, else the highest that has something; `count`: nothing anywhere.
+  /// The lowest level that was passed over too often, else the highest that is not empty; `count`: all are empty.
   std::size_t choose() const noexcept {
     std::size_t chosen = count;
     for (std::size_t at = 0; at < count; ++at) {
@@ -53,9 +53,9 @@ class levels : public ramie::scheduling_policy {
     return chosen;
   }
 
-  mutable std::mutex lock_;  // several workers come at once; each stays for some nanoseconds
+  mutable std::mutex lock_;  // several workers may come at once; each holds it for some nanoseconds
   std::array<ramie::runnable_queue, count> queues_;
-  std::array<int, count> passed_over_{};  // since the level's last turn, while it had something
+  std::array<int, count> passed_over_{};  // since the level's last turn, while it was not empty
 };
 
 }  // namespace priorities

@@ -27,8 +27,8 @@ namespace fs = std::filesystem;
 /// Local time, to the second, in a form that sorts and that may be a file's name.
 std::string time_stamp() { return fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(std::time(nullptr))); }
 
-/// The file for the results, its folder made. Found out before anything is measured: minutes of work must not end in
-/// "no such folder".
+/// The file for the results, its folder made. Opened before anything is measured: minutes of work must not end in "no
+/// such folder".
 class results_file {
  public:
   explicit results_file(const std::string& wanted)
@@ -52,8 +52,8 @@ class results_file {
   std::ofstream stream_;
 };
 
-/// How many times the work of one worker's time `many` gets done. By the ratios to the yardstick, where both have one:
-/// the machine may have changed its speed between the two measurements.
+/// How much more work `many` does in the same time as one worker. By the ratios to the yardstick, if both have one: the
+/// machine may have changed its speed between the two measurements.
 std::optional<double> speed_up(const record& one, const record& many) {
   const auto one_ratio = one.ratio_to_plain();
   const auto many_ratio = many.ratio_to_plain();
@@ -64,7 +64,7 @@ std::optional<double> speed_up(const record& one, const record& many) {
   return std::nullopt;
 }
 
-/// The measurement of the same on one worker, null if there is none among `records`.
+/// The record of the same measurement on one worker; null if there is none among `records`.
 const record* on_one_worker(const record& r, const std::vector<record>& records) {
   for (const record& other : records) {
     if (other.workers == 1 && other.what.workload == r.what.workload && other.what.style == r.what.style &&
@@ -75,7 +75,7 @@ const record* on_one_worker(const record& r, const std::vector<record>& records)
   return nullptr;
 }
 
-/// Of the request's parameters those that are not the same throughout the step: "n=10, x=1000".
+/// The request's parameters that vary within the step: "n=10, x=1000".
 std::string varying_parameters(const bench_step& step, const request& of) {
   std::string text;
   for (const auto& [name, value] : of.parameters) {

@@ -13,7 +13,7 @@
 namespace ramie::lab {
 namespace {
 
-/// The size of a measurement: enough runs for a median to mean something on a machine that is not quiet.
+/// The size of a measurement: enough runs for a meaningful median on a machine that is not quiet.
 struct size {
   std::map<std::string, std::string> parameters;
   int runs;
@@ -23,7 +23,7 @@ struct plan_entry {
   std::string experiment;
   std::string workload;
   std::string styles;
-  bool all_workers;  // else the workload's own number
+  bool all_workers;  // else the workload's default
   size full;
   size quick;
 };
@@ -42,13 +42,19 @@ const std::vector<plan_entry>& plan() {
        "overhead",
        "all",
        true,
-       {{{"n", "1,10,100,1000"}, {"x", "1000,100000"}}, 7},
-       {{{"n", "1,100"}, {"x", "10000"}}, 3}},
+       {{{"n", "1,10,100,1000"}, {"x", "100,1000,10000,100000"}}, 7},
+       {{{"n", "1,10,100"}, {"x", "100,1000,10000,100000"}}, 3}},
       {"fib", "fib", "all", true, {{{"n", "35"}}, 25}, {{{"n", "27"}}, 11}},
       {"yield", "yield", "all", false, {{{"count", "2000000"}}, 15}, {{{"count", "200000"}}, 5}},
       {"spawn", "spawn", "all", false, {{{"count", "1000000"}}, 15}, {{{"count", "100000"}}, 5}},
       {"pingpong", "pingpong", "all", false, {{{"messages", "1000000"}}, 11}, {{{"messages", "100000"}}, 5}},
       {"stream", "stream", "all", false, {{{"messages", "2000000"}}, 11}, {{{"messages", "200000"}}, 5}},
+      {"actors",
+       "actors",
+       "plain,tell,pingpong,ask,spawn",
+       false,
+       {{{"count", "1000000"}}, 11},
+       {{{"count", "100000"}}, 5}},
       {"select", "select", "all", false, {{{"messages", "1000000"}}, 11}, {{{"messages", "100000"}}, 5}},
       {"mpmc", "mpmc", "all", true, {{{"messages", "2000000"}}, 11}, {{{"messages", "200000"}}, 5}},
       {"mutex", "mutex", "plain,mutex", true, {{{"count", "500000"}}, 11}, {{{"count", "50000"}}, 5}},
@@ -59,7 +65,7 @@ const std::vector<plan_entry>& plan() {
   return entries;
 }
 
-/// "1,all" is the same number twice on a machine with one CPU.
+/// On a machine with one CPU "1,all" is the same number twice.
 std::string distinct_workers(const std::string& text) {
   std::vector<int> numbers;
   for (int number : parse_workers(text)) {

@@ -1,4 +1,4 @@
-// What the main job measures, and how much of it.
+// The measurements of the main job and their sizes.
 #pragma once
 
 #include <lab/commands/commands.hpp>

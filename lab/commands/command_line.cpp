@@ -18,9 +18,9 @@ class command_line {
  public:
   command_line() {
     app_.name("ramie-lab");
-    app_.require_subcommand(0, 1);  // none is refused in run(): a mistyped name deserves a better complaint than "none"
+    app_.require_subcommand(0, 1);  // run() refuses none: a mistyped name needs a better message than "none"
     app_.failure_message([](const CLI::App*, const CLI::Error& e) {
-      return fmt::format("ramie-lab: {}\nRun with --help to see what there is.\n", e.what());
+      return fmt::format("ramie-lab: {}\nRun with --help for the commands.\n", e.what());
     });
     for (const workload& w : all_workloads()) add_workload(w);
     add_bench();
@@ -34,7 +34,7 @@ class command_line {
       const int code = app_.exit(e);  // prints help or what is wrong
       return code == 0 ? exit_fine : exit_usage;
     }
-    if (!action_) throw usage_error{"what shall be measured? Run with --help to see what there is."};
+    if (!action_) throw usage_error{"no command was given. Run with --help for the commands."};
     return action_();
   }
 
@@ -74,7 +74,7 @@ class command_line {
     CLI::App* list = add("list", "workloads and their styles", [this] { return list_workloads(list_as_json_); });
     list->group("Commands");
     list->add_flag("--json", list_as_json_, "one JSON object a workload");
-    CLI::App* machine = add("machine", "what this runs on, as noted with every result",
+    CLI::App* machine = add("machine", "show the machine, as recorded with every result",
                             [this] { return show_machine(machine_as_json_); });
     machine->group("Commands");
     machine->add_flag("--json", machine_as_json_, "as a JSON object");
@@ -86,7 +86,7 @@ class command_line {
 
   CLI::App app_{"Measures ramie: what a lightweight thread, a switch, a message costs."};
   std::function<int()> action_;
-  std::list<typed_options> typed_;  // at addresses that do not change
+  std::list<typed_options> typed_;  // at stable addresses
   bench_options bench_;
   bool machine_as_json_ = false;
   bool list_as_json_ = false;

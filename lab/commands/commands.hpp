@@ -1,5 +1,4 @@
-// What `ramie-lab` can be told to do. Each returns the exit code, and throws usage_error or lab_error where it cannot
-// go on.
+// The commands of `ramie-lab`. Each returns the exit code, and throws usage_error or lab_error if it fails.
 #pragma once
 
 #include <lab/harness/options.hpp>
@@ -9,7 +8,7 @@
 
 namespace ramie::lab {
 
-/// Measures one workload as told and prints the records.
+/// Measures one workload as `typed` says and prints the records.
 int run_workload(const workload& w, const typed_options& typed);
 
 /// Prints every workload, and under it its styles; or one JSON object for each.
@@ -31,7 +30,7 @@ struct bench_options {
 /// The main job: every experiment in every style, a table, and a file with the results.
 int run_bench(const bench_options& options);
 
-/// The whole program: reads the command line and does what it says. Prints what is thrown and returns the exit code.
+/// The whole program: reads and runs the command line. Prints exceptions and returns the exit code.
 int run_command_line(int argc, char** argv);
 
 }  // namespace ramie::lab

@@ -1,4 +1,4 @@
-// The commands that take a few lines.
+// The short commands.
 #include <lab/commands/commands.hpp>
 
 #include <lab/harness/machine.hpp>

@@ -1,1 +1,1 @@
-"""Runs ramie and its peers in turns, and says which differences the figures support. See lab/README.md."""
+"""Runs ramie and its peers alternately, and reports which differences the figures support. See lab/README.md."""

@@ -1,4 +1,4 @@
-"""./run compare: measures ramie and its peers in turns."""
+"""./run compare: measures ramie and its peers alternately."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from compare.verdict import summary_table
 
 RESULTS = install.ROOT / "build" / "compare"
 LAB = install.ROOT / "build" / "release" / "bin" / "ramie-lab"
-SPREAD = (1, 2, 3, 4, 6, 8)  # also where there are fewer cores; it is marked
+SPREAD = (1, 2, 3, 4, 6, 8)  # even with fewer cores; then it is marked
 QUICK = {"rounds": 7, "minutes": 9.0, "timeout_s": 60}
 FULL = {"rounds": 11, "minutes": None, "timeout_s": 1200}
 
@@ -66,7 +66,7 @@ def revision():
 
 
 def chosen_peers(names):
-    """Those that can run, and why others cannot."""
+    """The peers that can run, and why the others cannot."""
     known = manifest.read_all(install.PEERS)
     if names == ("none",):
         return {}, {}
@@ -87,7 +87,7 @@ def notes_of(peer):
 
 
 class Comparison:
-    """Works through the rounds; keeps the results file up to date after every group."""
+    """Runs the rounds; keeps the results file up to date after every group."""
 
     def __init__(self, groups, choice, options, results, path, peers):
         limits = FULL if choice.size == "full" else QUICK
@@ -97,13 +97,13 @@ class Comparison:
         minutes = options.minutes or limits["minutes"]
         self.seconds = minutes * 60 if minutes else None
         self.begun = time.monotonic()
-        # A table wants all its cells, and the best of ramie is no better for being measured more often than the rest.
+        # A table needs all its cells, and measuring ramie's best more often than the rest gains nothing.
         self.drops_styles = not (options.all_styles or options.matrix)
         self.plan = None  # where time is limited, after the first round
-        self.left_out = set()  # groups for which there was no time in the first one
+        self.left_out = set()  # groups for which the first round had no time
         self.progress = Progress()
         self.done = {(s["group"], s["contestant"], s["round"]) for s in results["samples"]}
-        # Who has failed does not get another turn: it would only cost the others time.
+        # A contestant that failed does not run again: it would only cost the others time.
         self.failed = {(s["group"], s["contestant"]) for s in results["samples"] if not s["ok"]}
 
     def seconds_left(self):
@@ -116,8 +116,8 @@ class Comparison:
         return round_number == 0 or not self.plan or self.plan.has_turn(group, contestant, round_number)
 
     def steps(self):
-        """(round, group, contestant) still to be done."""
-        # Where time is limited those of the verdict come first in the first round: the others may be left out.
+        """(round, group, contestant) still to do."""
+        # If time is limited, the groups of the verdict come first in the first round: the others may be left out.
         first = sorted(self.groups, key=lambda group: not group.case.headline) if self.seconds else self.groups
         for round_number in range(self.rounds):
             for group in first if round_number == 0 else self.groups:
@@ -126,7 +126,7 @@ class Comparison:
                         yield round_number, group, contestant
 
     def fit(self, round_number):
-        """Before each round after the first: what of the rest there is time for."""
+        """Before each round after the first: selects what there is time for."""
         if not self.seconds or round_number == 0 or not self.drops_styles:
             return
         before = sum(self.plan.rounds.values()) if self.plan else 0
@@ -139,7 +139,7 @@ class Comparison:
         self.results["plan"] = self.plan.text()
 
     def leave_out_the_rest(self, group):
-        """Of the first round, when it has taken too long: all groups that have not begun."""
+        """Leaves out the groups that have not begun when the first round has taken too long."""
         begun = {sample["group"] for sample in self.results["samples"]}
         if not begun or group.key in begun or self.seconds_left() > self.seconds * (1 - budget.FIRST_SHARE):
             return False
@@ -177,7 +177,7 @@ class Comparison:
             if last != (round_number, group.key):
                 if last:
                     store.save(self.path, self.results)
-                # Only whole groups: half of one would have no partner to be compared with.
+                # Only whole groups: half of one would have nothing to compare with.
                 if self.seconds and round_number > 0 and self.seconds_left() < 0:
                     return False
                 if self.seconds and round_number == 0 and self.leave_out_the_rest(group):
@@ -186,7 +186,7 @@ class Comparison:
                     self.fit(round_number)
                     fitted = round_number
                     continue
-            # One line a group is enough where lines stay.
+            # One line a group is enough if lines are not overwritten.
             if self.progress.is_terminal or last != (round_number, group.key):
                 last = round_number, group.key
                 self.progress.show(len(self.done), len(self.done) + len(todo),

@@ -1,8 +1,8 @@
-"""What is said about samples: medians, ratios of pairs, and whether a difference is more than noise.
+"""Statistics of samples: medians, ratios of pairs, and whether a difference is more than noise.
 
 The ratio of two contestants is the median of the ratios of their samples from the same round. Rounds are short, so
-both of a pair met the same machine. Its interval is a bootstrap over the pairs; a bootstrap cannot know from fewer
-than six pairs what it has not seen, so there Student's interval for the mean of the logarithms is added to it.
+both of a pair see the same machine. Its interval is a bootstrap over the pairs; with fewer than six pairs
+a bootstrap is too narrow, so Student's interval for the mean of the logarithms is added to it.
 """
 
 import math
@@ -35,7 +35,7 @@ def spread(values):
 
 
 def quantile(ordered, share):
-    """Of values in order, interpolated."""
+    """Of sorted values, interpolated."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
@@ -59,7 +59,7 @@ def student_interval(ratios):
 @dataclass(frozen=True)
 class Ratio:
     ratio: float  # more than 1: ramie is better
-    low: float | None  # None: one pair, of which nothing can be said
+    low: float | None  # None: there is only one pair
     high: float | None
     pairs: int
 
@@ -78,7 +78,7 @@ class Ratio:
 
 
 def paired_ratio(ours, theirs, more_is_better=False, seed=1):
-    """`ours` and `theirs` are {round: value}; only rounds that both have count. None if there is none."""
+    """`ours` and `theirs` are {round: value}; only rounds of both count. None if there is none."""
     rounds = sorted(set(ours) & set(theirs))
     ratios = []
     for r in rounds:
@@ -97,7 +97,7 @@ def paired_ratio(ours, theirs, more_is_better=False, seed=1):
 
 
 def number(value):
-    """Three digits that matter: 0.123, 1.23, 12.3, 123, 12300 as 12,300."""
+    """Three significant digits: 0.123, 1.23, 12.3, 123, 12300 as 12,300."""
     if value is None:
         return "-"
     if value == 0:
@@ -114,7 +114,7 @@ def readable_bytes(value):
 
 
 def values_by_round(samples, metric):
-    """{round: value} of one contestant's samples that are right. `metric` is a member, or figures.NAME."""
+    """{round: value} of one contestant's correct samples. `metric` is a member, or figures.NAME."""
     values = {}
     for sample in samples:
         value = metric_of(sample, metric)

@@ -67,7 +67,7 @@ class Ratios(unittest.TestCase):
         ours = {0: 10, 1: 10, 2: 10}
         theirs = {0: 11, 1: 12, 2: 14}
         ratio = analysis.paired_ratio(ours, theirs)
-        self.assertLess(ratio.low, 1)  # though every single pair is above
+        self.assertLess(ratio.low, 1)  # although every pair is above
 
     def test_the_interval_holds_the_truth_as_often_as_it_says(self):
         generator = random.Random(7)

@@ -1,18 +1,18 @@
-"""What a comparison that has to end by a certain time leaves out.
+"""What a comparison with a time limit leaves out.
 
-In the first round everybody has a turn. Its times tell what a further round of each group will take, so then it is planned:
- 1. Of a system with several styles only the best one goes on; ramie's reference always does.
- 2. Who takes long for a turn has no more than TURNS_OF_THE_SLOW of them: such ratios are far from 1 anyway.
- 3. Each group gets ROUNDS_LEAST rounds if there is time for all of them, for two pairs say nothing: first those of the experiments,
+In the first round every contestant runs. Its times tell how long a further round of each group takes, so the rest is then planned:
+ 1. Of a system with several styles only the best one stays; ramie's reference always does.
+ 2. A slow contestant runs in at most TURNS_OF_THE_SLOW rounds: its ratios are far from 1 anyway.
+ 3. Each group gets ROUNDS_LEAST rounds if there is time for all of them, since two pairs prove nothing: first the experiments,
     then others of the verdict, then the rest, each time cheap ones first. Then all of these get one more, as often as time allows.
-If even the first round takes too long, what is left of it when FIRST_SHARE of the time is gone is left out, and named.
+If even the first round takes too long, the part of it that is left when FIRST_SHARE of the time is used is left out, and named.
 """
 
 from compare import analysis, store
 
 FIRST_SHARE = 0.7  # of the time, for the first round; picked out of thin air
 SLOW_TURN_S = 2.5
-ROUNDS_LEAST = 3  # that give an interval worth the name
+ROUNDS_LEAST = 3  # that give a useful interval
 TURNS_OF_THE_SLOW = ROUNDS_LEAST
 
 
@@ -21,7 +21,7 @@ def system_of(contestant):
 
 
 def best_of_each_system(samples_by_contestant, reference, metric, more_is_better):
-    """The contestants that go on."""
+    """The contestants that stay."""
     best = {}
     for key, samples in samples_by_contestant.items():
         values = analysis.values_by_round(samples, metric)
@@ -36,7 +36,7 @@ def best_of_each_system(samples_by_contestant, reference, metric, more_is_better
 
 def planned_rounds(costs, tiers, seconds, most, done):
     """{group: rounds in all}. `costs`: {group: seconds of one more}; `tiers`: sets of groups, the most important ones first; `most`:
-    {group: rounds at most}; `done`: {group: rounds that it has had}."""
+    {group: rounds at most}; `done`: {group: rounds done}."""
     rounds = {group: done[group] for group in costs}
 
     def give(group, wanted):
@@ -51,7 +51,7 @@ def planned_rounds(costs, tiers, seconds, most, done):
     in_order = [group for tier in tiers for group in sorted(set(tier) & set(costs), key=lambda g: (costs[g], g))]
     for group in in_order:
         give(group, ROUNDS_LEAST)
-    # Those that had no time for so many would have none for one more either, or a pair too few.
+    # A group without time for that many has none for one more either, or one pair too few.
     open_groups = [group for group in in_order if rounds[group] >= min(ROUNDS_LEAST, most[group])]
     while open_groups:
         open_groups = [group for group in open_groups if give(group, rounds[group] + 1)]
@@ -59,7 +59,7 @@ def planned_rounds(costs, tiers, seconds, most, done):
 
 
 def tiers_of(groups):
-    """The experiments, what else the verdict shows, the rest."""
+    """The experiments, the rest of the verdict, all others."""
     tiers = [], [], []
     for group in groups:
         tiers[2 if not group.case.headline else 0 if group.case.experiment[:1].isdigit() else 1].append(group.key)
@@ -67,7 +67,7 @@ def tiers_of(groups):
 
 
 class Plan:
-    """Of the rounds after the first, made from what the results have."""
+    """A plan of the rounds after the first, made from the results so far."""
 
     def __init__(self, groups, results, seconds, done, rounds):
         self.keeps, self.slow = {}, set()

@@ -11,7 +11,7 @@ def group(family, *contestants, headline=True, rounds_max=1000):
 
 
 def samples(of, **values):
-    """Of a round: {"tea_cup": (ns, seconds)}"""
+    """Samples of a round: {"tea_cup": (ns, seconds)}"""
     return [{"group": of.key, "contestant": key.replace("_", "/"), "round": 0, "ok": ns is not None, "ns_per_unit": ns, "took_seconds": took}
             for key, (ns, took) in values.items()]
 
@@ -53,7 +53,7 @@ class Plans(unittest.TestCase):
         g = group("skynet", "ramie/channel", "ramie/actor", "tea/cup", "tea/mug")
         p = self.plan([g], samples(g, ramie_channel=(50, 1), ramie_actor=(20, 1), tea_cup=(500, 1), tea_mug=(400, 1)))
         goes_on = [c.key for c in g.contestants if p.has_turn(g, c, 1)]
-        self.assertEqual(goes_on, ["ramie/channel", "tea/mug"])  # the reference, though another of its styles was better
+        self.assertEqual(goes_on, ["ramie/channel", "tea/mug"])  # the reference, although another style was better
 
     def test_who_has_failed_does_not(self):
         g = group("skynet", "ramie/channel", "tea/cup")

@@ -1,7 +1,7 @@
-"""What is compared: workloads with their sizes, and which of ramie's styles stands for it.
+"""What is compared: workloads with their sizes, and which of ramie's styles represents it.
 
-A case's family is the section of a peer.ini that says how the peer does it. `quick` sizes take the slowest peers about a
-second, `full` ones are those of the experiments, `tiny` ones are for tests and say nothing.
+A case's family is the section of a peer.ini that tells how the peer runs it. `quick` sizes take the slowest peers about a
+second, `full` ones are those of the experiments, `tiny` ones are for tests and mean nothing.
 """
 
 from dataclasses import dataclass, field
@@ -21,17 +21,17 @@ class Case:
     metric: str = "ns_per_unit"
     metric_title: str = ""  # empty: ns a unit
     more_is_better: bool = False
-    memory: str = "peak_rss_bytes"  # the figure that tells what it takes
+    memory: str = "peak_rss_bytes"  # the figure for its memory
     warmup: int | None = None  # None: the peer's own
     rounds_max: int = 1000
-    yardstick: bool = False  # let ramie run plain calls in turns, for what they tell
+    yardstick: bool = False  # let ramie alternate with plain calls
     mallocs: bool = False  # also with other mallocs, when those are asked for
-    placements: tuple = ()  # of ramie, besides the standard one; those that it has
+    placements: tuple = ()  # of ramie, besides the standard one
     stacks: tuple = ()  # of ramie, besides its pool of guarded ones
-    workers_least: int = 1  # fewer say nothing
-    spread: bool = False  # shown against the number of workers, if nobody says which
+    workers_least: int = 1  # fewer mean nothing
+    spread: bool = False  # shown against the number of workers, if none is asked for
     headline: bool = True  # has a line in the report's verdict
-    label: str = ""  # what tells it from others of its family
+    label: str = ""  # what distinguishes it within its family
 
     @property
     def key(self):
@@ -56,12 +56,13 @@ def tree_cases(size):
 
 
 def matrix_cases(size):
-    """Skynet with everything that Boost.Fiber's performance page varies. In smaller sizes, since stacks that are mapped one by one
-    are two mappings each: 32,000 at once are the most at the system's standard limits."""
+    """Skynet with all variations of Boost.Fiber's performance page. In smaller sizes, since stacks that are mapped one by one
+    take two mappings each: the system's default limits allow 32,000 at once. Only peers map them so: ramie has one pool,
+    and an option to go without it was a branch all through that pool, for one row here."""
     leaves = sized(size, 1000, 10_000, 100_000)
     return [Case("skynet-matrix", "1 skynet", "Tree of lightweight threads by policy, stacks and malloc", "skynet", "fiber",
                  ("channel",), {"leaves": leaves}, mallocs=True, placements=("shared_queue", "round_robin"),
-                 stacks=("pooled", "fresh"))]
+                 stacks=("pooled",))]
 
 
 def mixed_cases(size):
@@ -78,14 +79,19 @@ def mixed_cases(size):
     return cases
 
 
+def overhead_title(n, x):
+    roots = "One square root" if n == 1 else f"{n:,} square roots"
+    return f"{roots} per goroutine, {x:,} of them"
+
+
 def overhead_cases(size):
-    """Pairs of n and X; of the greatest X that all n have, the verdict tells."""
+    """Pairs of n and X; the verdict uses the greatest X that all n have."""
     pairs = sized(size, [(1, 100)],
                   [(1, 1000), (1, 100_000), (10, 100_000), (100, 1000), (100, 100_000), (1000, 10_000)],
                   [(n, x) for n in (1, 10, 100, 1000, 5000) for x in (1000, 10_000, 100_000, 1_000_000)])
     telling = {(n, 100_000) for n, _ in pairs} | ({(1000, 10_000)} if size == "quick" else set())
     return [
-        Case("overhead", "4 goroutine overhead", f"{n} square roots, {x:,} times", "overhead", "call", ("channel",),
+        Case("overhead", "4 goroutine overhead", overhead_title(n, x), "overhead", "call", ("channel",),
              {"n": n, "x": x}, metric="figures.share_of_direct", metric_title="share of the direct speed",
              more_is_better=True, headline=(n, x) in telling, label=f"n={n} x={x}", rounds_max=11)
         for n, x in pairs
@@ -108,7 +114,7 @@ def affinity_case(actors, state, accesses, in_flight, count, workers_least):
 
 
 AFFINITY_BYTES_MOST = 8 * 2**30
-IN_FLIGHT = {6: 4, 8: 6, 24: 12, 240: 60, 8000: 1000}  # messages among so many actors, if they talk
+IN_FLIGHT = {6: 4, 8: 6, 24: 12, 240: 60, 8000: 1000}  # messages among that many actors, if they talk
 
 
 def affinity_cells(size):
@@ -133,7 +139,7 @@ def too_large(size):
 
 def affinity_cases(size):
     count = sized(size, 1000, 200_000, 1_000_000)
-    # One worker has no choice; the full comparison shows what each costs there.
+    # With one worker there is no choice; the full comparison shows the cost of each there.
     least = sized(size, 1, 2, 1)
     return [affinity_case(actors, state, accesses, IN_FLIGHT[actors] if talking else 0, count, least)
             for actors, state, accesses, talking in affinity_cells(size) if not is_too_large((actors, state))]
@@ -198,6 +204,6 @@ def savina_cases(size):
 
 
 def all_cases(size):
-    """In the order in which a round runs them and the report shows them. Throws KeyError for an unknown size."""
+    """In the order of a round and of the report. Throws KeyError for an unknown size."""
     return (tree_cases(size) + mixed_cases(size) + overhead_cases(size) + affinity_cases(size) + savina_cases(size)
             + small_cases(size))

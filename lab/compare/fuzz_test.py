@@ -1,5 +1,5 @@
-"""What people write into manifests, and what is left of result files, may be anything: it is read, or refused by an error
-that names the file. Mutations of good ones, from a seed."""
+"""Manifests and results files may contain anything: they are read, or refused by an error that names the file. Mutations of
+good ones, from a seed."""
 
 import json
 import random

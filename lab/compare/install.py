@@ -1,6 +1,6 @@
-"""./run peers [NAME...]: installs what each peer needs and builds it; says why where it cannot.
+"""./run peers [NAME...]: installs what each peer needs and builds it; says why if it cannot.
 
-What it finds out is in build/peers/<name>/state.json, the words of the tools in build.log beside it.
+Its findings are in build/peers/<name>/state.json, the output of the tools in build.log beside it.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def expanded(text, peer):
 
 
 def lacking(peer):
-    """What has to be there and is not."""
+    """What is required and missing."""
     programs = [program for program in peer.programs if not shutil.which(program)]
     files = [pattern for pattern in peer.files if not glob.glob(pattern)]
     return programs + files
@@ -44,7 +44,7 @@ def has_packages(packages):
 
 
 def provide(peer):
-    """Installs its packages if need be; returns why that was not to be had, or nothing."""
+    """Installs its packages if needed; returns why that failed, or nothing."""
     named = bool(peer.programs or peer.files)
     if named and not lacking(peer):
         return ""
@@ -57,7 +57,7 @@ def provide(peer):
 
 
 def digest(peer):
-    """Of the sources: what was built from others is built anew."""
+    """Of the sources: a change of them causes a new build."""
     sums = hashlib.sha256()
     for folder in (peer.folder, *(peer.folder.parent / name for name in peer.shared)):
         for path in sorted(folder.rglob("*")):
@@ -123,7 +123,7 @@ def make_ready(peer, again=False):
 
 
 def choose(peers, names):
-    """Throws ManifestError for a name that there is not."""
+    """Throws ManifestError for an unknown name."""
     for name in names:
         if name not in peers:
             raise manifest.ManifestError(f"there is no peer '{name}'; there are {', '.join(peers)}")
@@ -154,7 +154,7 @@ def main():
         else:
             bad += 1
             print(f"{peer.key:<18} missing  {state.get('reason') or 'not built yet'}")
-    # A peer that cannot be had here is no failure, unless it was asked for by name.
+    # An unavailable peer is no failure, unless it was asked for by name.
     return 1 if bad and options.names and not options.list else 0
 
 

@@ -35,16 +35,16 @@ class Peer:
     system: str
     summary: str
     packages: tuple  # for apt-get
-    programs: tuple  # that have to be there; where all are, packages are not asked for
+    programs: tuple  # that are required; if all exist, packages are not installed
     files: tuple  # likewise, by path; a pattern
     build: tuple  # shell commands, run in the folder
     run: str
     version: str
     flags: str
-    shared: tuple  # folders beside it whose files it is built from too
+    shared: tuple  # folders beside it that it is built from, too
     warmup: int
     environment: dict
-    malloc: bool  # allocates by malloc, so that another one can be put under it
+    malloc: bool  # allocates by malloc, so that another one can replace it
     notes: str
     abilities: dict  # workload: Ability
 

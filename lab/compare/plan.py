@@ -1,4 +1,4 @@
-"""Who is measured on what: contestants of each case, and the command line of each."""
+"""The plan of a comparison: contestants of each case, and the command line of each."""
 
 import ctypes
 import hashlib
@@ -13,16 +13,16 @@ PACKAGES = {"tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc2.0"}
 
 
 class PlanError(Exception):
-    """What is asked for cannot be measured; the message says why."""
+    """The request cannot be measured; the message says why."""
 
 
 @dataclass(frozen=True)
 class Contestant:
     system: str  # "ramie", or the peer's key
     style: str
-    placement: str = ""  # ramie's, where it is not the default
+    placement: str = ""  # ramie's, if it is not the default
     malloc: str = "glibc"
-    stacks: str = ""  # ramie's, where they are not guarded ones from a pool
+    stacks: str = ""  # ramie's, if they are not guarded ones from a pool
 
     @property
     def key(self):
@@ -36,7 +36,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Group:
-    """Those that take turns: one case on one number of workers."""
+    """Contestants that take turns: one case on one number of workers."""
 
     case: object
     workers: int
@@ -63,7 +63,7 @@ class Choice:
 
 
 def check_mallocs(names, load=ctypes.CDLL):
-    """Throws PlanError for one that is not here: the loader would only complain, and the measurement be another's."""
+    """Throws PlanError for a missing one: the loader would only complain, and another malloc be measured."""
     for name in names:
         if name not in MALLOCS:
             raise PlanError(f"--mallocs {name}: there are {', '.join(MALLOCS)}")
@@ -75,7 +75,7 @@ def check_mallocs(names, load=ctypes.CDLL):
 
 
 def mallocs_here():
-    """Those that can be put under a program."""
+    """Those that can be loaded into a program."""
     found = []
     for name in MALLOCS:
         try:
@@ -104,7 +104,7 @@ def contestants_of(case, workers, choice, ramie_styles, peers, placements):
         ability = peer.abilities.get(case.family)
         if ability is None or (ability.workers and workers not in ability.workers):
             continue
-        # Another malloc can only be put under what uses malloc: not under a virtual machine with a heap of its own.
+        # Another malloc can only replace malloc, not the heap of a virtual machine.
         own = mallocs if peer.malloc else ("glibc",)
         found += [Contestant(peer.key, style, "", malloc) for style in ability.styles
                   if ability.only.get(style, workers) == workers for malloc in own]
@@ -118,7 +118,7 @@ def workers_of(case, choice):
 
 
 def make_plan(cases, choice, ramie_styles, peers, placements=()):
-    """The groups in the order of a round, and what of the wanted ramie cannot do yet. `placements`: those that it has."""
+    """The groups in the order of a round, and the requests that ramie cannot meet yet. `placements`: those that it has."""
     known = {name for case in cases for name in (case.workload, case.family, case.key)}
     for name in choice.workloads:
         if name not in known:
@@ -158,7 +158,9 @@ def command_of(contestant, case, workers, choice, lab, peers):
         environment.update(peer.environment)
     if case.warmup is not None:
         warmup = case.warmup
-    words += [f"--style={contestant.style}", f"--workers={workers}", f"--runs={choice.runs}", f"--warmup={warmup}"]
+    # A cold measurement would be warm in a second run of the same process.
+    runs = 1 if case.experiment == "Memory" else choice.runs
+    words += [f"--style={contestant.style}", f"--workers={workers}", f"--runs={runs}", f"--warmup={warmup}"]
     words += [f"--{name}={value}" for name, value in parameters.items()]
     if MALLOCS[contestant.malloc]:
         environment["LD_PRELOAD"] = MALLOCS[contestant.malloc]
@@ -166,13 +168,13 @@ def command_of(contestant, case, workers, choice, lab, peers):
 
 
 def fingerprint(groups, choice):
-    """The same for two plans that measure the same, so that one can go on where the other was interrupted."""
+    """The same for two plans that measure the same, so that one can continue where the other was interrupted."""
     text = json.dumps([[g.key, sorted(g.case.parameters.items()), [c.key for c in g.contestants]] for g in groups]
                       + [choice.runs, choice.size])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def turns(contestants, round_number):
-    """The order of a round: a different one begins each time, so that none is always after the same neighbour's mess."""
+    """The order of a round: a different one begins each time, so that none always runs after the same neighbour."""
     shift = round_number % len(contestants)
     return contestants[shift:] + contestants[:shift]

@@ -1,4 +1,4 @@
-"""Says on standard error what runs and how long it will still take."""
+"""Reports on standard error what runs and how much time is left."""
 
 import sys
 
@@ -12,7 +12,7 @@ def readable_time(seconds):
 
 
 class Progress:
-    """Knows how long each step took last time, and guesses the rest by the mean of those it knows."""
+    """Knows how long each step took last time, and estimates the others by the mean of those."""
 
     def __init__(self, stream=None):
         self.stream = stream = stream or sys.stderr

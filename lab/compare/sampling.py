@@ -15,7 +15,7 @@ def load_average():
 
 
 def parse_output(text):
-    """The last JSON object of an output in which a runtime may have said something of its own. None if there is none."""
+    """The last JSON object of an output to which a runtime may have added lines. None if there is none."""
     for line in reversed(text.splitlines()):
         if line.startswith("{"):
             try:
@@ -52,7 +52,7 @@ def run_process(words, environment, folder, timeout_s):
         out, err = process.communicate(timeout=timeout_s)
         code = process.returncode
     except BaseException as stop:
-        # Its own session, so that what it has started goes with it.
+        # Its own session, so that its children are ended with it.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -72,7 +72,7 @@ KEPT = ("system", "version", "workload", "style", "workers", "unit", "units", "s
 
 
 def take_sample(words, environment, folder, timeout_s):
-    """What goes into the results file. `ok` is false, with an `error`, whatever went wrong."""
+    """The entry for the results file. `ok` is false, with an `error`, whatever went wrong."""
     load = load_average()
     code, out, err, real, cpu = run_process(words, environment, folder, timeout_s)
     printed = parse_output(out)

@@ -1,4 +1,4 @@
-"""The results file: everything that was measured, run by run, and what it was measured on."""
+"""The results file: every measurement, run by run, and the machine."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def load(path):
 
 
 def save(path, results):
-    """All of it or nothing: an interruption leaves the file that was there. Throws StoreError."""
+    """Atomically: an interruption leaves the old file. Throws StoreError."""
     path = Path(path)
     beside = path.with_name(path.name + ".new")
     try:
@@ -56,7 +56,7 @@ def save(path, results):
 
 
 def unfinished(folder, fingerprint):
-    """The newest results file of the same plan that was interrupted, or None."""
+    """The newest results file of an interrupted run of the same plan, or None."""
     for path in sorted(Path(folder).glob("*.json"), reverse=True):
         try:
             results = load(path)

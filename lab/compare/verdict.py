@@ -14,7 +14,7 @@ class Line:
     spread: float | None
     rounds: int
     peak_rss_bytes: float | None
-    ratio: analysis.Ratio | None  # of the reference's pairs; None for the reference itself and where there are none
+    ratio: analysis.Ratio | None  # of the reference's pairs; None for the reference itself, or without pairs
     error: str
 
 
@@ -44,7 +44,7 @@ def lines_of(results, case):
 
 
 def best_of_system(results, case, system):
-    """The line of a system's best contestant; None if it has none that is right."""
+    """The line of a system's best contestant; None if none is correct."""
     lines = [line for line in lines_of(results, case)
              if line.contestant.split("/")[0] == system and line.value is not None]
     if not lines:

@@ -1,8 +1,8 @@
-"""What each operation of ramie costs on this machine, by the lab: some three minutes.
+"""Measures what each operation of ramie costs on this machine: some three minutes.
 
   ./run costs                 measures, and prints the table
-  ./run costs --write         puts it into docs/costs.md and README.md as well, between the marks there
-  ./run costs --from FILE     of an earlier measurement (build/costs/<time>.json)
+  ./run costs --write         also writes it into docs/costs.md, between the marks there
+  ./run costs --from FILE     uses an earlier measurement (build/costs/<time>.json)
 """
 
 import argparse
@@ -19,8 +19,8 @@ from costs import table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUNS = 15
-# Document, name of the marks, what stands between them.
-PLACES = [("docs/costs.md", "costs", table.costs_text), ("README.md", "experiments", table.experiments_text)]
+# Document, name of the marks, the text between them.
+PLACES = [("docs/costs.md", "costs", table.costs_text), ("docs/costs.md", "experiments", table.experiments_text)]
 
 
 class CostsError(Exception):
@@ -74,7 +74,7 @@ def write_documents(document, root):
         path = root / name
         filling = f"{text_of(document['results'])}\n{table.source_text(document)}\n"
         path.write_text(marked(path.read_text(encoding="utf-8"), mark, filling, path), encoding="utf-8")
-        print(f"./run costs: wrote {name}", file=sys.stderr)
+        print(f"./run costs: wrote the {mark} into {name}", file=sys.stderr)
 
 
 def load(path):
@@ -89,7 +89,7 @@ def load(path):
 
 def main():
     parser = argparse.ArgumentParser(prog="./run costs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="into docs/costs.md and README.md, too")
+    parser.add_argument("--write", action="store_true", help="into docs/costs.md, too")
     parser.add_argument("--from", dest="file", help="do not measure: the results of an earlier time")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"how often each is measured ({RUNS})")
     parser.add_argument("--quick", action="store_true", help="small sizes, some seconds: to try this program")

@@ -1,6 +1,6 @@
-"""What stands in the table of costs, and how it is written down.
+"""The rows of the table of costs, and its format.
 
-Of several runs the least counts: what an operation costs is the same in each, and what other programs on the machine add is not."""
+Of several runs the least counts: the cost of an operation is the same in each, the time that other programs add is not."""
 
 import math
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ CALL = ("operations", "plain")
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: of a workload in a style, or one of the other figures that it finds."""
+    """One figure: the time of a workload in a style, or another of its figures."""
 
     text: str
     workload: str
@@ -35,7 +35,7 @@ SECTIONS = [
         Row("`this_fiber::yield()`, to another fiber", "yield", "fibers"),
         Row("`spawn` and `detach`; the fiber runs and ends, without a wait", "spawn", "detached"),
         Row("`spawn` and `join`, 100 at a time", "spawn", "batch_join"),
-        Row("`spawn` and `join`, one after the other: the spawner waits each time", "spawn", "join"),
+        Row("`spawn` and `join`, one after the other: the parent waits each time", "spawn", "join"),
         Row("`spawn`; the fiber waits, is woken, ends", "spawn", "park"),
         *operations(
             ("fiber_local", "`*fiber_local`"),
@@ -50,10 +50,10 @@ SECTIONS = [
     ]),
     Section("Fork and join", operations(
         ("fork_join", "`fork_join` of two functions"),
-        ("scope", "a `scope` with two children, from its making to the end of `join`"),
+        ("scope", "a `scope` with two children: make it, spawn, `join`"),
         ("parallel_for", "an element of a `parallel_for` over 10,000"),
     )),
-    Section("Synchronisation, where nobody else wants the same", operations(
+    Section("Synchronisation, uncontended", operations(
         ("mutex", "`mutex`: lock and unlock"),
         ("timed_mutex", "`timed_mutex`"),
         ("recursive_mutex", "`recursive_mutex`"),
@@ -65,7 +65,7 @@ SECTIONS = [
         ("latch", "`latch`: make, count down, wait"),
         ("wait_group", "`wait_group`: add, done, wait"),
         ("call_once", "`call_once`, after the first time"),
-        ("notify", "`condition_variable::notify_one`, nobody waits"),
+        ("notify", "`condition_variable::notify_one`, without waiters"),
         ("promise", "`promise` and `future`: make, set, get"),
     )),
     Section("Channels", [
@@ -78,14 +78,14 @@ SECTIONS = [
         ),
         Row("a message from fiber to fiber, through a buffer of 128", "stream", "buffered"),
         Row("a message from fiber to fiber, without a buffer", "stream", "unbuffered"),
-        Row("the same, to and fro: each message waits for the one before", "pingpong", "channel"),
+        Row("there and back: each message waits for the one before", "pingpong", "channel"),
         Row("a message through one of four channels with buffers, by `select`", "select", "buffered"),
         Row("a message through one of four channels without buffers, by `select`", "select", "unbuffered"),
         Row("a message of one of four senders to one of four receivers, buffer of 1024", "mpmc", "channel"),
     ]),
     Section("Actors", [
         Row("`tell`, and the handler's run, in bursts of 64", "actors", "tell"),
-        Row("a message to and fro between two actors", "actors", "pingpong"),
+        Row("a message there and back between two actors", "actors", "pingpong"),
         Row("`ask`, the handler's run, and the reply", "actors", "ask"),
         *operations(("ask_async", "`ask_async`, and `get` of its future"), ("whereis", "`whereis`")),
         Row("`spawn_actor`, `stop`, `join`, 64 at a time", "actors", "spawn"),
@@ -102,10 +102,10 @@ MEMORY = [
     Row("the same: page tables of the kernel", "memory", "parked", "page_table_bytes_per_fiber", "B"),
     Row("a fiber that has not begun", "memory", "unstarted", "resident_bytes_per_task", "B"),
     Row("an actor with an empty mailbox and 8 bytes of state", "idle_actors", "idle", "resident_bytes_per_actor", "B"),
-    Row("a runtime with nothing to do, of one processor", "idle", "unused", "cpu_percent", "%"),
+    Row("a runtime with nothing to do: share of one processor", "idle", "unused", "cpu_percent", "%"),
 ]
 
-# The front page: what is measured on one worker and on all.
+# What is measured on one worker and on all.
 EXPERIMENTS = [
     Row("sum of 1..10,000,000 by halves, a process: `fork_join`", "sum", "fork_join"),
     Row("the same: `scope`", "sum", "scope"),
@@ -114,19 +114,19 @@ EXPERIMENTS = [
     Row("the same: `spawn` and `join`", "skynet", "spawn"),
     Row("the same, a channel for each node", "skynet", "channel"),
     Row("20 rings of 50 actors (experiment 3), a message", "mixed", "actor"),
-    Row("message to and fro over unbuffered channels", "pingpong", "channel"),
+    Row("message there and back over unbuffered channels", "pingpong", "channel"),
     Row("message through a buffer of 128", "stream", "buffered"),
     Row("message by `select` over four unbuffered channels", "select", "unbuffered"),
     Row("message, four senders, four receivers, buffer of 1024", "mpmc", "channel"),
     Row("actors: `tell`", "actors", "tell"),
-    Row("actors: to and fro", "actors", "pingpong"),
+    Row("actors: there and back", "actors", "pingpong"),
     Row("actors: `ask`", "actors", "ask"),
     Row("`mutex`, four fibers, lock and unlock", "mutex", "mutex"),
     Row("spawn, run, end, detached", "spawn", "detached"),
     Row("`yield`", "yield", "fibers"),
 ]
 
-# Workload, options of its own, and the same for a quick look.
+# Workload, options of its own, and those of a quick run.
 SIZES = {
     "operations": ({}, {"count": 50_000}),
     "yield": ({"count": 2_000_000}, {"count": 100_000}),
@@ -145,7 +145,7 @@ SIZES = {
     "sum": ({"high": 10_000_000}, {"high": 100_000}),
     "mixed": ({"token": 1000, "repetitions": 1, "messages-only": 1}, {"token": 50, "repetitions": 1, "messages-only": 1}),
 }
-RUNS = {"memory": 3, "idle_actors": 3, "idle": 1}  # else as asked for
+RUNS = {"memory": 3, "idle_actors": 3, "idle": 1}  # otherwise as requested
 
 
 def all_rows():
@@ -169,14 +169,14 @@ def median(numbers):
 
 
 def number(value):
-    """Two digits that mean something; of what is greater, all before the point."""
+    """Two significant digits; of greater numbers, all before the point."""
     if value == 0 or abs(value) >= 9.95:
         return f"{value:,.0f}"
     return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}"
 
 
 def duration(ns):
-    """In the unit that fits."""
+    """In the unit that suits it."""
     if ns is None:
         return "-"
     for unit, size in (("ns", 1), ("us", 1e3), ("ms", 1e6)):
@@ -186,7 +186,7 @@ def duration(ns):
 
 
 def value_of(row, result):
-    """Of one result of the lab; None if there is none that is right."""
+    """Of one result of the lab; None if there is no correct one."""
     if result is None or not result.get("ok"):
         return None
     if not row.figure:
@@ -205,7 +205,7 @@ def find(results, row, workers):
 
 
 def ratio(result):
-    """How many calls one would make in that time."""
+    """The number of calls in the same time."""
     value, seconds = (result or {}).get("ns_per_unit_min"), (result or {}).get("plain_seconds")
     if value is None or not seconds or min(seconds) == 0:
         return "-"
@@ -219,7 +219,7 @@ def costs_text(results):
         for row in section.rows:
             result = find(results, row, 1) or find(results, row, None)
             lines.append(f"| {row.text} | {duration(value_of(row, result))} | {ratio(result)} |")
-    lines += ["", "### Memory, and doing nothing", "", "| | |", "| --- | ---: |"]
+    lines += ["", "### Memory and idle time", "", "| | |", "| --- | ---: |"]
     for row in MEMORY:
         lines.append(f"| {row.text} | {cell(value_of(row, find(results, row, None)), row.suffix)} |")
     return "\n".join(lines).lstrip("\n") + "\n"

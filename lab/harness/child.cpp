@@ -22,13 +22,13 @@ namespace {
   throw lab_error{what + ": " + std::system_category().message(code)};
 }
 
-/// As strsignal(), which is not for several threads.
+/// As strsignal(), which is not safe for several threads.
 std::string signal_name(int number) {
   const char* text = ::sigdescr_np(number);
   return text != nullptr ? text : "unknown";
 }
 
-/// Closes at the end of its life.
+/// Closes the descriptor in its destructor.
 class file_descriptor {
  public:
   explicit file_descriptor(int fd) noexcept : fd_{fd} {}
@@ -100,7 +100,7 @@ child_outcome run_child(const std::vector<std::string>& command) {
       code != 0) {
     refuse("starting " + command.front(), code);
   }
-  to_us.close();  // else the end of the child would not end its output
+  to_us.close();  // otherwise the end of the child would not end its output
 
   child_outcome outcome;
   outcome.output = read_all(from_child.get());

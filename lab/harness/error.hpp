@@ -1,4 +1,4 @@
-// The two ways in which the lab refuses to go on.
+// The two kinds of errors of the lab.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +6,7 @@
 
 namespace ramie::lab {
 
-/// The command line asks for something that cannot be. Ends the program with exit code 2. The message names the option
+/// The command line asks for something impossible. Ends the program with exit code 2. The message names the option
 /// and the limit.
 class usage_error : public std::runtime_error {
  public:

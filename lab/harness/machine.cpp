@@ -13,9 +13,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <string>
 
-// How the lab was compiled; CMake knows.
+// How the lab was compiled; CMake defines it.
 #ifndef RAMIE_LAB_FLAGS
 #define RAMIE_LAB_FLAGS ""
 #endif
@@ -33,19 +35,25 @@ std::string first_line(const char* path) {
   return line;
 }
 
-/// The value of the first "name : value" line of /proc/cpuinfo; x86 calls it "model name", Arm gives numbers only.
+/// The name, and on x86 family, model and clock as well: "AMD EPYC, family 25, model 17, 2.6 GHz", since several
+/// processors share a name. Of the first processor in /proc/cpuinfo; Arm's kernel gives numbers only.
 std::string cpu_model() {
   std::ifstream file{"/proc/cpuinfo"};
-  std::string implementer;
+  std::map<std::string, std::string> found;
   for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
+    const std::size_t colon = line.find(':');
+    if (line.empty() && !found.empty()) break;
     if (colon == std::string::npos) continue;
-    std::string value = line.substr(colon + 2);
-    if (line.starts_with("model name")) return value;
-    if (line.starts_with("CPU implementer")) implementer = value;
-    if (line.starts_with("CPU part")) return fmt::format("implementer {} part {}", implementer, value);
+    const std::size_t name_end = line.find_last_not_of(" \t", colon - 1) + 1;
+    found[line.substr(0, name_end)] = colon + 2 < line.size() ? line.substr(colon + 2) : "";
   }
-  return {};
+  if (found.contains("CPU part"))
+    return fmt::format("implementer {} part {}", found["CPU implementer"], found["CPU part"]);
+  std::string text = found["model name"];
+  if (found.contains("cpu family")) text += fmt::format(", family {}, model {}", found["cpu family"], found["model"]);
+  if (const double mhz = std::strtod(found["cpu MHz"].c_str(), nullptr); mhz > 0)
+    text += fmt::format(", {:.1f} GHz", mhz / 1000);
+  return text;
 }
 
 int cores_allowed() {

@@ -1,4 +1,4 @@
-// On what, and by what, a figure was measured.
+// The machine and the build that a figure was measured with.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,15 +21,15 @@ struct machine {
   std::string compiler;
   std::string flags;
   std::string build_type;
-  std::string allocator;    // which malloc this process runs on
+  std::string allocator;    // the malloc of this process
   std::string environment;  // the variables that change how ramie or malloc work, "NAME=value", separated by blanks
   double load_average = 0;  // over the last minute, at the time of asking
 };
 
-/// Asks the system; what it does not tell stays empty or 0.
+/// Asks the system; unknown values stay empty or 0.
 machine describe_machine();
 
-/// As describe_machine(), of which only this changes with time.
+/// The only value of describe_machine() that changes with time.
 double load_average();
 
 /// The name of the malloc that is in a list of loaded objects' paths: the first that is known, else "glibc".

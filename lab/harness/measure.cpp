@@ -41,9 +41,10 @@ class measurement {
       outcome_.error = "an exception that is no std::exception";
     }
     outcome_.workers = session_.workers();
-    // The environment may have overruled what was asked for.
+    // The environment may have overridden the options.
     if (session_.has_runtime()) {
-      outcome_.what.placement = name_of(session_.runtime().options().placement);
+      if (session_.runtime().options().policy == nullptr)
+        outcome_.what.placement = name_of(session_.runtime().options().placement);
       outcome_.what.pin_threads = session_.runtime().options().pin_threads;
     }
     outcome_.peak_rss_bytes = read_memory_use().peak_resident_bytes;
@@ -52,11 +53,10 @@ class measurement {
 
  private:
   static ramie::runtime_options options_for(const request& r, const style& s) {
-    const auto placement = find_placement(r.placement);
-    if (!placement) throw usage_error{"ramie has no placement " + r.placement + "; it has " + placement_names()};
     ramie::runtime_options options;
     options.workers = r.workers;
-    options.placement = *placement;
+    if (!set_placement(options, r.placement))
+      throw usage_error{"there is no placement " + r.placement + "; there are " + placement_names()};
     const auto stacks = find_stacks(r.stacks);
     if (!stacks) throw usage_error{"there are no stacks " + r.stacks + "; there are " + stacks_names()};
     options.guard = *stacks;
@@ -97,10 +97,10 @@ class measurement {
     }
   }
 
-  /// A run that fits into one time slice is never interrupted, a long one has to share the core with whatever else
-  /// wants it. So the yardstick is repeated until it takes as long as the style, or as long as many slices.
+  /// A run that fits into one time slice is never interrupted; a long one shares the core with other threads. So the
+  /// yardstick is repeated until it takes as long as the style, or as long as many slices.
   static std::int64_t repeats_for(double seconds, double plain_seconds) {
-    constexpr double many_slices_seconds = 0.05;  // Linux gives some 3 ms at a time
+    constexpr double many_slices_seconds = 0.05;  // a slice of Linux takes some 3 ms
     constexpr double repeats_max = 1e6;
     if (plain_seconds <= 0) return 1;
     const double wanted = std::min(seconds, many_slices_seconds) / plain_seconds;

@@ -6,11 +6,11 @@
 
 namespace ramie::lab {
 
-/// Warms up, then runs yardstick and style in turns, A B A B, for about equal times. What a style throws ends the
-/// measurement and is in the record's `error`. `w` must be the workload that `r` names. Throws usage_error if `w` has
-/// no such style or ramie no such placement.
+/// Warms up, then runs yardstick and style alternately, A B A B, for about equal times. An exception of a style ends
+/// the measurement and is in the record's `error`. `w` must be the workload that `r` names. Throws usage_error if `w`
+/// has no such style or ramie no such placement.
 ///
-/// Memory is that of the whole process, so for figures to keep call it once in a process, see measure_in_children().
+/// Memory is that of the whole process, so call it once in a process for figures to keep; see measure_in_children().
 record measure_here(const workload& w, const request& r);
 
 }  // namespace ramie::lab

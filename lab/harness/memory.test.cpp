@@ -15,7 +15,7 @@ TEST(read_memory_use, sees_memory_that_is_touched) {
   constexpr std::int64_t tolerance = 8 << 20;
   const memory_use before = read_memory_use();
   std::vector<char> block(size);
-  std::memset(opaque(block.data()), 1, block.size());  // memory that nobody can see need not be there
+  std::memset(opaque(block.data()), 1, block.size());  // memory that is never read may be optimised away
   const memory_use after = read_memory_use();
   EXPECT_NEAR(static_cast<double>(after.resident_bytes - before.resident_bytes), size, tolerance);
   EXPECT_GE(after.peak_resident_bytes, before.resident_bytes + size - tolerance);

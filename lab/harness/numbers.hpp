@@ -1,4 +1,4 @@
-// Reads what people type into options. Every refusal names the option, what was typed, and what may be.
+// Reads the values of options. Every error names the option, the value, and the permitted values.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ramie::lab {
 
-/// The parts of "a,b,c", blanks around them removed. Empty parts are kept, so that they are refused as values.
+/// The parts of "a,b,c", blanks around them removed. Empty parts are kept, so that they are reported as bad values.
 std::vector<std::string> split_list(std::string_view text);
 
 /// A whole number in [min, max]: "250000", "1e6", "64k", "2M" (thousands and millions). Throws usage_error.

@@ -1,7 +1,7 @@
 // Keeps the compiler from answering a workload at compile time, at no run-time cost.
 #pragma once
 
-/// A function that stays a call: not inlined and not specialised for the arguments it happens to get.
+/// A function that stays a call: not inlined and not specialised for its arguments.
 #if defined(__clang__)
 #define RAMIE_LAB_CALL [[gnu::noinline]]
 #else
@@ -10,7 +10,7 @@
 
 namespace ramie::lab {
 
-/// `value`, of which the optimiser now knows nothing. Emits no instruction.
+/// `value`, unknown to the optimiser from here on. Emits no instruction.
 ///
 /// Around a workload's inputs it stops constant folding. Around the result of a recursive call it keeps that call a
 /// call: without it gcc turns the last call of `return f(a) + f(b)` into a loop, and half of the calls that the

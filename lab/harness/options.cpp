@@ -31,7 +31,7 @@ std::vector<const style*> parse_styles(const workload& w, const std::string& tex
 }
 
 void check_placement(const std::string& name) {
-  if (!find_placement(name))
+  if (ramie::runtime_options any{.workers = 1}; !set_placement(any, name))
     throw usage_error{fmt::format("--placement {}: must be one of {}", name.empty() ? "''" : name, placement_names())};
 }
 
@@ -84,11 +84,11 @@ typed_options standard_options(const workload& w) {
 }
 
 void add_options(CLI::App& command, const workload& w, typed_options& typed) {
-  command.add_option("--style", typed.styles, "how it is written; a list of: " + style_names(w))->capture_default_str();
+  command.add_option("--style", typed.styles, "styles to measure; a list of: " + style_names(w))->capture_default_str();
   for (const parameter& p : w.parameters) {
     CLI::Option* option =
         command.add_option("--" + p.name, typed.parameters.at(p.name), p.help + "; a list measures each");
-    if (p.is_switch()) option->expected(0, 1);  // a default that the parser knows of would stand for no value
+    if (p.is_switch()) option->expected(0, 1);  // a default known to the parser would mean no value
     else option->capture_default_str();
   }
   command
@@ -97,14 +97,13 @@ void add_options(CLI::App& command, const workload& w, typed_options& typed) {
   command.add_option("--placement", typed.placement, "who runs what: " + placement_names())->capture_default_str();
   command
       .add_option("--stacks", typed.stacks,
-                  "where stacks come from: " + stacks_names() +
-                      " (a pool with guards, a pool without, or mapped anew for each use)")
+                  "where stacks come from: " + stacks_names() + " (a pool with guards, or a pool without)")
       ->capture_default_str();
-  command.add_flag("--pin-threads", typed.pin_threads, "each worker's thread stays on one CPU");
+  command.add_flag("--pin-threads", typed.pin_threads, "bind each worker's thread to one CPU");
   command.add_option("--runs", typed.runs, "measured runs")->capture_default_str();
-  command.add_option("--warmup", typed.warmup, "runs before those, not measured")->capture_default_str();
+  command.add_option("--warmup", typed.warmup, "runs before them that are not measured")->capture_default_str();
   command.add_flag("--json", typed.json, "one JSON object a line on standard output, and nothing else there");
-  command.add_flag("--counters", typed.counters, "also what the runtime counted during the measured runs");
+  command.add_flag("--counters", typed.counters, "print the runtime's counters of the measured runs as well");
   command.add_flag("--no-yardstick", typed.no_yardstick, "do not run plain calls in turns with each measured run");
 }
 

@@ -16,7 +16,7 @@ namespace ramie::lab {
 
 inline constexpr int runs_max = 100'000;
 
-/// As they stand on the command line. Lists are still text.
+/// The options as on the command line. Lists are still text.
 struct typed_options {
   std::string styles = "all";
   std::string workers;
@@ -31,18 +31,18 @@ struct typed_options {
   bool no_yardstick = false;
 };
 
-/// What `w` is measured with if the user says nothing.
+/// The options for `w` if the user gives none.
 typed_options standard_options(const workload& w);
 
-/// Declares the options of `w` on its subcommand, with `typed`, which must outlive the parsing, as their place and as
-/// their defaults.
+/// Declares the options of `w` on its subcommand. `typed` stores them and provides the defaults; it must outlive the
+/// parsing.
 void add_options(CLI::App& command, const workload& w, typed_options& typed);
 
-/// One request for every combination of the lists: styles, numbers of workers, and each parameter. Styles that
-/// do not run on the runtime are asked for once, with one worker. Throws usage_error.
+/// One request for every combination of the lists: styles, numbers of workers, and each parameter. Styles that do
+/// not run on the runtime appear once, with one worker. Throws usage_error.
 std::vector<request> requests_for(const workload& w, const typed_options& typed);
 
-/// Numbers of workers from a list of numbers and "all"; 0 stands for as many as the runtime picks. Throws usage_error.
+/// Numbers of workers from a list of numbers and "all"; 0 means as many as the runtime picks. Throws usage_error.
 std::vector<int> parse_workers(const std::string& text);
 
 }  // namespace ramie::lab

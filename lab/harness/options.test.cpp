@@ -24,7 +24,7 @@ std::vector<request> requests_with(const std::function<void(typed_options&)>& ch
   return requests_for(skynet(), typed);
 }
 
-/// What is said about options that are refused; empty if they are taken.
+/// The error for refused options; empty if they are accepted.
 std::string complaint_about(const std::function<void(typed_options&)>& change) {
   try {
     requests_with(change);
@@ -112,7 +112,7 @@ TEST(requests_for, knows_placements) {
   EXPECT_EQ(complaint_about([](auto& typed) { typed.placement = "work_stealing"s; }), "");
   EXPECT_EQ(
       complaint_about([](auto& typed) { typed.placement = "anywhere"s; }),
-      "--placement anywhere: must be one of work_stealing, stealing_no_affinity, shared_queue, round_robin, dedicated");
+      "--placement anywhere: must be one of work_stealing, stealing_no_affinity, dedicated, shared_queue, round_robin");
   EXPECT_EQ(complaint_about([](auto& typed) { typed.placement = "dedicated"s; }), "");
 }
 

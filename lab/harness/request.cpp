@@ -21,7 +21,7 @@ json or_null(const std::optional<double>& value) { return value ? json(*value) :
 
 void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
-/// Nothing without a yardstick, or where it took no time that can be told.
+/// Nothing without a yardstick, or if it took no measurable time.
 std::optional<double> ratio_if_paired(const std::vector<double>& each, const std::vector<double>& plain) {
   if (each.empty() || each.size() != plain.size()) return std::nullopt;
   if (*std::min_element(plain.begin(), plain.end()) <= 0) return std::nullopt;
@@ -82,7 +82,7 @@ json json_of(const request& r) {
 }
 
 namespace {
-/// Throws json::type_error if that is not a whole number: the conversion of one too large for its type is undefined.
+/// Throws json::type_error if it is not a whole number: converting one that is too large for its type is undefined.
 template <class T>
 void get_whole(const json& j, const char* name, T& to) {
   static_cast<void>(j.at(name).get_ref<const json::number_integer_t&>());
@@ -140,7 +140,7 @@ json json_of(const record& r, const json& machine) {
   if (!r.busy_cores.empty()) j["busy_cores"] = r.busy_cores;
   if (!r.figures.empty()) j["figures"] = r.figures;
   if (!r.counters.empty()) j["counters"] = r.counters;
-  // What identifies the measurement stands above already; here is how it was asked for.
+  // What identifies the measurement is above; this is how it was asked for.
   json options = json_of(r.what);
   options.erase("workload");
   options.erase("style");

@@ -1,4 +1,4 @@
-// What to measure, and what came out: the two values that travel between the program and its measuring children.
+// A request to measure, and its outcome: the two values that travel between the program and its measuring children.
 #pragma once
 
 #include <lab/harness/statistics.hpp>
@@ -29,33 +29,33 @@ struct request {
   parameter_values parameters = {};
 };
 
-/// The outcome of a request. Everything measured is kept run by run; what is derived is derived when it is asked for.
+/// The outcome of a request. Measured values are kept run by run; derived ones are computed when asked for.
 struct record {
   std::string system = "ramie";
   request what = {};
-  int workers = 0;  // how many there really were
+  int workers = 0;  // the actual number
   std::string unit = {};
   std::int64_t units = 0;
   std::vector<double> seconds = {};
-  std::vector<double> plain_seconds = {};  // the yardstick just before each; for the yardstick itself, the same
+  std::vector<double> plain_seconds = {};  // of the yardstick just before each run; for the yardstick itself, the same
   std::int64_t plain_units = 0;
   std::vector<double> busy_cores = {};  // see session::busy_cores()
   std::vector<double> plain_busy_cores = {};
   std::map<std::string, std::vector<double>> figures = {};
   std::map<std::string, std::int64_t> counters = {};
   std::int64_t peak_rss_bytes = 0;
-  std::int64_t base_rss_bytes = 0;  // the same process before the first run and before the runtime
+  std::int64_t base_rss_bytes = 0;  // before the first run and before the runtime
   bool ok = false;
-  std::string error = {};  // why it is not ok, where more is known than that the result was wrong
+  std::string error = {};  // why it is not ok, if more is known than a wrong result
 
-  /// Nothing if no run came to its end.
+  /// Nothing if no run completed.
   [[nodiscard]] std::optional<summary> ns_per_unit() const;
   [[nodiscard]] std::optional<double> plain_ns_per_unit() const;
   /// How many times the yardstick's time per unit, by paired runs.
   [[nodiscard]] std::optional<double> ratio_to_plain() const;
   /// The median of busy_cores.
   [[nodiscard]] std::optional<double> busy() const;
-  /// As ratio_to_plain(), of the CPU time of all threads: how much more work it is. Other programs do not blur it.
+  /// As ratio_to_plain(), by the CPU time of all threads: how much more work it is. Not blurred by other programs.
   [[nodiscard]] std::optional<double> cpu_ratio_to_plain() const;
 };
 

@@ -13,7 +13,7 @@
 namespace ramie::lab {
 namespace {
 
-/// The parameters that are not the same in all records: only those are worth a column.
+/// The parameters that differ between records: only those get a column.
 std::vector<std::string> varying_parameters(const std::vector<record>& records) {
   std::vector<std::string> names;
   for (const auto& [name, value] : records.front().what.parameters) {
@@ -27,7 +27,7 @@ std::vector<std::string> varying_parameters(const std::vector<record>& records) 
   return names;
 }
 
-/// What tells records from each other: the style, what varies, the workers.
+/// The columns that distinguish records: the style, the varying parameters, the workers.
 std::vector<table::column> columns_of_request(const std::vector<std::string>& varying) {
   std::vector<table::column> columns{{"style", table::align::left}};
   for (const std::string& name : varying) columns.push_back({name});

@@ -13,20 +13,20 @@ namespace ramie::lab {
 /// The table of the records of one workload.
 std::string results_table(const std::vector<record>& records);
 
-/// What the runtime counted, where that was asked for; else empty.
+/// The runtime's counters, if they were asked for; else empty.
 std::string counters_table(const std::vector<record>& records);
 
 /// "resident_bytes_per_fiber 4712", each figure by its median, separated by ", ".
 std::string figures_text(const record& r);
 
-/// Takes records as they come. Lines of JSON are written at once, a table by finish().
+/// Takes records one by one. Lines of JSON are written at once, a table by finish().
 class results {
  public:
   results(std::ostream& out, bool as_json) : out_{out}, as_json_{as_json}, machine_{describe_machine()} {}
 
   void add(const record& r);
 
-  /// Writes what is still to be written. Returns the exit code: exit_wrong_result if any record is not ok.
+  /// Writes the rest. Returns the exit code: exit_wrong_result if any record is not ok.
   int finish();
 
   [[nodiscard]] const std::vector<record>& records() const noexcept { return records_; }
@@ -39,7 +39,7 @@ class results {
   std::vector<record> records_;
 };
 
-/// A remark if other programs visibly took CPU time away from measurements on one worker; else empty.
+/// A remark if other programs visibly took CPU time from measurements on one worker; else empty.
 std::string contention_remark(const std::vector<record>& records);
 
 /// exit_fine, or exit_wrong_result if any record is not ok.

@@ -1,4 +1,4 @@
-// Works through a list of measurements, each in a process of its own, and says on standard error how far it is.
+// Runs a list of measurements, each in a process of its own, and reports progress on standard error.
 #pragma once
 
 #include <lab/harness/request.hpp>
@@ -10,17 +10,17 @@
 
 namespace ramie::lab {
 
-/// The command that this program understands as: measure the request of the next argument, and print the record.
+/// The command that makes this program measure the request in the next argument and print the record.
 inline constexpr const char* child_command = "measure-in-this-process";
 
-/// Measures in a child, a run of this very program; in one child a run if the workload wants that. A child that
-/// crashes, or prints no record, is a record that is not ok.
+/// Measures in a child process, a run of this very program; in one child for each run if the workload asks for that. A
+/// child that crashes, or prints no record, gives a record that is not ok.
 record measure_in_children(const workload& w, const request& r);
 
-/// Measures all, one after the other, and passes each record on as soon as it is there.
+/// Measures all, one after the other, and passes each record on as soon as it is complete.
 void measure_all(const std::vector<request>& requests, const std::function<void(const record&)>& receive);
 
-/// What the child does. `text` is a request as JSON, standard output receives the record. Returns the exit code.
+/// The work of the child. `text` is a request as JSON; the record goes to standard output. Returns the exit code.
 int measure_as_child(const std::string& text);
 
 /// "skynet fork_join, 2 workers, leaves=1000000".

@@ -1,5 +1,7 @@
 #include <lab/harness/runtime_facts.hpp>
 
+#include <lab/harness/policies.hpp>
+
 #include <array>
 #include <cstddef>
 
@@ -15,15 +17,12 @@ struct named {
 constexpr std::array placements{
     named<ramie::placement>{"work_stealing", ramie::placement::work_stealing},
     named<ramie::placement>{"stealing_no_affinity", ramie::placement::stealing_no_affinity},
-    named<ramie::placement>{"shared_queue", ramie::placement::shared_queue},
-    named<ramie::placement>{"round_robin", ramie::placement::round_robin},
     named<ramie::placement>{"dedicated", ramie::placement::dedicated},
 };
 
 constexpr std::array stacks{
     named<ramie::stack_guard>{"guarded", ramie::stack_guard::automatic},
     named<ramie::stack_guard>{"pooled", ramie::stack_guard::none},
-    named<ramie::stack_guard>{"fresh", ramie::stack_guard::fresh},
 };
 
 template <class Table>
@@ -45,11 +44,24 @@ std::optional<Value> find_in(const std::array<named<Value>, n>& table, std::stri
 
 }  // namespace
 
-std::string placement_names() { return names_of(placements); }
+std::string placement_names() { return names_of(placements) + ", shared_queue, round_robin"; }
 std::string stacks_names() { return names_of(stacks); }
 
 std::optional<ramie::stack_guard> find_stacks(std::string_view name) { return find_in(stacks, name); }
-std::optional<ramie::placement> find_placement(std::string_view name) { return find_in(placements, name); }
+
+bool set_placement(ramie::runtime_options& options, std::string_view name) {
+  if (name == "shared_queue") {
+    options.policy = std::make_shared<shared_queue>();
+  } else if (name == "round_robin") {
+    options.workers = options.workers == 0 ? standard_worker_count() : options.workers;
+    options.policy = std::make_shared<round_robin>(options.workers);
+  } else {
+    const auto found = find_in(placements, name);
+    if (!found) return false;
+    options.placement = *found;
+  }
+  return true;
+}
 
 std::string_view name_of(ramie::placement wanted) {
   for (const auto& p : placements) {

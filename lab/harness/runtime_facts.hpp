@@ -1,4 +1,4 @@
-// All that the harness, as opposed to the workloads, wants from ramie: one place to look at when the library grows.
+// All that the harness, as opposed to the workloads, uses of ramie: the one place to change when the library grows.
 #pragma once
 
 #include <ramie/ramie.hpp>
@@ -11,26 +11,26 @@
 
 namespace ramie::lab {
 
-/// More threads than any machine this is run on has use for; the runtime may set a lower limit of its own.
+/// More threads than any machine needs; the runtime may have a lower limit.
 inline constexpr int workers_max = 1024;
 
-/// Every placement that ramie has a name for, separated by ", ".
+/// The names of ramie's placements, and the lab's own (policies.hpp), separated by ", ".
 std::string placement_names();
 
-/// Nothing if ramie has no such placement.
-std::optional<ramie::placement> find_placement(std::string_view name);
+/// Sets the placement of that name in `options`; set `options.workers` first. False if there is none of that name.
+bool set_placement(ramie::runtime_options& options, std::string_view name);
 
 std::string_view name_of(ramie::placement p);
 
-/// What --stacks may say, separated by ", ": pooled (without guards), guarded (pooled, ramie's default), fresh.
+/// The values of --stacks, separated by ", ": pooled (without guards), guarded (pooled, ramie's default).
 std::string stacks_names();
-/// Nothing if it says something else.
+/// Nothing for any other name.
 std::optional<ramie::stack_guard> find_stacks(std::string_view name);
 
-/// How many workers a runtime picks by itself. Starts one to see, for the answer depends on machine and environment.
+/// The number of workers that a runtime picks. Starts one to find out: it depends on machine and environment.
 int standard_worker_count();
 
-/// What `rt` has counted since it started, by name. Empty if it does not tell.
+/// The counters of `rt` since it started, by name. Empty if it has none.
 std::map<std::string, std::int64_t> read_counters(ramie::runtime& rt);
 
 }  // namespace ramie::lab

@@ -1,4 +1,4 @@
-// What a style has at hand while it runs: its options, the runtime, and the clock.
+// What a style uses while it runs: its options, the runtime, and the clock.
 #pragma once
 
 #include <lab/harness/workload.hpp>
@@ -16,8 +16,7 @@ namespace ramie::lab {
 /// CPU time that all threads of this process have used so far.
 double process_cpu_seconds();
 
-/// Lives as long as the process measures, so that warm-up runs warm what later runs use. Not for several threads at
-/// once.
+/// Lives as long as the process measures, so that warm-up runs warm what later runs use. Not thread-safe.
 class session {
  public:
   /// No runtime is started yet.
@@ -31,10 +30,10 @@ class session {
   ramie::runtime& runtime();
   [[nodiscard]] bool has_runtime() const noexcept { return runtime_ != nullptr; }
 
-  /// How many workers measure: those of the runtime if there is one, else this thread alone.
+  /// The number of measuring workers: the runtime's if there is one, else this thread alone.
   [[nodiscard]] int workers() const;
 
-  /// Runs `f` where the style wants it, on this thread or as a fiber of the runtime, and returns how many seconds `f`
+  /// Runs `f` where the style requires, on this thread or as a fiber of the runtime, and returns how many seconds `f`
   /// itself took: the way to the runtime and back is not counted. Rethrows what `f` throws.
   template <class F>
   double time(F&& f) {
@@ -44,8 +43,8 @@ class session {
     return seconds;
   }
 
-  /// How many cores this process kept busy while the last time() ran: its CPU time by real time. Tells whether "one
-  /// worker" was one thread, and how far several workers had work. Nothing if time() was not called since begin().
+  /// How many cores this process kept busy during the last time(): its CPU time by real time. Tells whether "one
+  /// worker" was one thread, and how much work several workers had. Nothing if time() was not called since begin().
   [[nodiscard]] std::optional<double> busy_cores() const noexcept { return busy_cores_; }
 
   /// From now on `of` is what runs. For the harness.

@@ -1,4 +1,4 @@
-// What is said about several runs of the same thing.
+// Statistics of several runs of the same thing.
 #pragma once
 
 #include <span>

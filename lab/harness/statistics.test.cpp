@@ -28,7 +28,7 @@ TEST(summarise, gives_extremes_and_spread) {
 TEST(summarise, has_no_spread_around_zero) { EXPECT_EQ(summarise(values{0, 0}).spread, 0); }
 
 TEST(paired_ratio, compares_neighbours) {
-  // The machine became half as fast on the way: both sides of a pair show it, so the ratio does not.
+  // The machine became half as fast meanwhile: both sides of a pair show it, so the ratio does not.
   EXPECT_EQ(paired_ratio(values{2, 2, 4, 4}, values{1, 1, 2, 2}), 2);
 }
 

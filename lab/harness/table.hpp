@@ -21,8 +21,8 @@ class table {
   /// A shorter row is filled up with empty cells. Throws std::invalid_argument for one with more cells than columns.
   void add(std::vector<std::string> row);
 
-  /// All as lines of text, with a rule under the titles, no blanks at the ends of lines, and without the columns in
-  /// which every cell is empty. A row whose first cell repeats that of the row before leaves it out.
+  /// All rows as lines of text, with a rule under the titles, no blanks at the ends of lines, and without columns in
+  /// which every cell is empty. A first cell that repeats that of the row before is left out.
   [[nodiscard]] std::string text() const;
 
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }

@@ -1,5 +1,5 @@
-// What a workload is to the harness: a table of styles and whole-number options, and functions that run once and say
-// how it went.
+// A workload as the harness sees it: a table of styles and whole-number options, and functions that run once and report
+// the result.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ struct parameter {
   std::int64_t standard;  // its value when not given
   std::int64_t min;
   std::int64_t max;
-  /// Null, or says what is wrong with a value that lies in the range ("must be a power of ten"); empty if nothing is.
+  /// Null, or returns what is wrong with a value in the range ("must be a power of ten"); empty if nothing is.
   std::string (*objection)(std::int64_t value) = nullptr;
-  /// Off unless asked for; to name it is to ask for it.
+  /// Off by default; naming it turns it on.
   [[nodiscard]] bool is_switch() const { return standard == 0 && min == 0 && max == 1; }
 };
 
 using parameter_values = std::map<std::string, std::int64_t, std::less<>>;
 
-/// Something else than time that a run found out. Units come last in the name: `resident_bytes_per_fiber`.
+/// A result of a run other than time. Units come last in the name: `resident_bytes_per_fiber`.
 struct figure {
   std::string name;
   double value;
@@ -48,11 +48,10 @@ struct run_result {
 struct style {
   std::string name;
   std::string summary;
-  bool on_runtime;  // false: plain code on a plain thread, for which the number of workers means nothing
-  /// Runs once. What it throws is reported as a wrong result.
+  bool on_runtime;  // false: plain code on a plain thread, where the number of workers has no meaning
+  /// Runs once. An exception is reported as a wrong result.
   run_result (*run)(session& s);
-  /// If not null: changes what the runtime is started with, for a style that measures something other than its
-  /// standard.
+  /// If not null: changes the runtime's options, for a style that does not measure the standard ones.
   void (*adjust)(ramie::runtime_options& options) = nullptr;
 };
 
@@ -62,14 +61,14 @@ struct workload {
   std::string unit;  // what is counted, in the singular
   std::vector<parameter> parameters;
   std::vector<style> styles;
-  /// The style that is run in turns with every other one, so that both meet the same machine; empty: none.
+  /// The style that alternates with every other one, so that both see the same machine; empty: none.
   std::string yardstick = "plain";
   int standard_runs = 5;
   int standard_warmup = 1;
   std::string standard_workers = "all";
-  /// Every run needs a process of its own, because an earlier one leaves memory behind that it would find warm.
+  /// Every run needs a process of its own, because an earlier one would leave warm memory behind.
   bool fresh_process_each_run = false;
-  bool hidden = false;  // not for users: lists and help leave it out
+  bool hidden = false;  // not for users: not in lists and help
 
   /// Null if there is none of that name.
   [[nodiscard]] const style* find_style(std::string_view style_name) const;

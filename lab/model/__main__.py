@@ -1,11 +1,11 @@
-"""The model of ramie's scheduler: measures what it needs, is held against the machine, and predicts larger ones.
+"""The model of ramie's scheduler: measures its costs, compares itself with the machine, and predicts larger ones.
 
   ./run model measure FILE [--lab PROGRAM] [--runs N]   some minutes of measurements, on one and two workers
-  ./run model measure FILE --typed                      only what was typed into FILE from a document, and the costs anew
+  ./run model measure FILE --typed                      only figures typed into FILE from a document, and the costs anew
   ./run model fit [FILE]                                the costs anew from the same figures, after a change of the model
-  ./run model check [FILE]                              the model beside what was measured, with the error
+  ./run model check [FILE]                              the model beside the measurements, with the error
   ./run model predict [FILE] [--cores 4,8,...] [--experiments TEXT]   the five experiments on larger machines
-  ./run model costs [FILE]                              the costs, and where they are from
+  ./run model costs [FILE]                              the costs and their sources
 
 Without FILE: lab/model/measured.json, which is part of the project.
 """
@@ -28,7 +28,7 @@ STORED = pathlib.Path(__file__).with_name("measured.json")
 
 
 def is_idle(seconds=0.3):
-    """Does nobody else compute? Looks for a moment."""
+    """Is the machine idle? Looks for a moment."""
 
     def busy():
         with open("/proc/stat", encoding="ascii") as file:
@@ -51,7 +51,7 @@ def measure(options):
     end = time.monotonic() + 60 * options.patience
     left = sorted(commands, key=lambda name: len(kept.get(name, {"runs": []})["runs"]))
     while left:
-        # Who has patience measures only while nobody else uses the machine, and then what has waited longest.
+        # With patience, measures only while the machine is idle, the oldest figure first.
         if options.patience and time.monotonic() < end and not is_idle():
             time.sleep(2)
             continue
@@ -87,7 +87,7 @@ def save(path, measured):
 
 
 def compare(measured):
-    """(experiment, policy, workers, measured ns, model's ns, variant, from a document) for all that was measured."""
+    """(experiment, policy, workers, measured ns, model's ns, variant, from a document) for every measurement."""
     costs = Costs.load(measured["costs"])
     for name in checks():
         if name not in measured["figures"]:

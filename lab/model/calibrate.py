@@ -1,4 +1,4 @@
-"""From figures of the lab to the model's costs, and the commands that give those figures."""
+"""Computes the model's costs from figures of the lab, and has the commands for those figures."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def talk(workers, actors, messages, state, accesses, placement="work_stealing", 
     return affinity(workers, actors, state, accesses, placement, 1, messages, count)
 
 
-# What the costs are made of: workload, workers, placement, parameters, style.
+# The measurements for the costs: workload, workers, placement, parameters, style.
 ONE = "work_stealing"
 CALIBRATION = {
     "message_24": talk(1, 24, 12, 64, 0),
@@ -68,7 +68,7 @@ _CHECKS = {
 
 
 def checks():
-    """What the model is held against: {name: command}, the name being "experiment|policy|workers"."""
+    """What the model is compared with: {name: command}, the name being "experiment|policy|workers"."""
     all_of_them = {}
     for experiment, command in _CHECKS.items():
         for workers in (1, 2):
@@ -78,7 +78,7 @@ def checks():
 
 
 def run(lab, command, runs=5):
-    """One command's result: the lab's own object. Threads are left where the kernel has them."""
+    """One command's result: the lab's own object. Threads are not pinned."""
     workload, workers, placement, parameters, style = command
     words = [lab, workload, "--json", "--no-yardstick", "--counters", "--style", style, "--workers", str(workers),
              "--placement", placement, "--runs", str(runs)]
@@ -92,13 +92,13 @@ def run(lab, command, runs=5):
 
 
 def is_typed(figure):
-    """Is it from a document, not from `measure`?"""
+    """Is it from a document rather than from `measure`?"""
     return "source" in figure
 
 
 def figures(result, before=None):
-    """Of a result what is kept, added to what was measured before: each run's time of a unit, how many cores it kept
-    busy, and the least of each latency."""
+    """What is kept of a result, added to earlier measurements: each run's time of a unit, how many cores it kept busy, and
+    the least of each latency."""
     units = result["units"]
     kept = before if before and not is_typed(before) else {"runs": [], "units": units}
     kept["runs"] += [[round(s / units * 1e9, 3), round(b, 3)] for s, b in zip(result["seconds"], result["busy_cores"])]
@@ -110,8 +110,8 @@ def figures(result, before=None):
 
 
 def time_of(name, figure):
-    """The time of a unit, where others use the machine too: the least of all runs; but a placement that has to use both
-    workers is cheaper when one of them gets no processor, so of those the median of the runs that had both."""
+    """The time of a unit when other programs use the machine too: the least of all runs. But a placement that has to use both
+    workers is cheaper when one of them gets no processor, so for those it is the median of the runs that had both."""
     runs = figure["runs"]
     two = name.split("|")[-1] == "2" and not any(f"|{p}|" in name for p in STEALING)
     if not two and name not in PAIRS:
@@ -125,7 +125,7 @@ FIT_MOST = 3_000.0  # ns
 
 
 def fit(costs, name, ns, policy, program):
-    """Sets a cost so that two workers need `ns` a unit for the program, by halving. At an end of the range the model
+    """Finds by bisection the cost with which two workers need `ns` a unit for the program. At an end of the range the model
     cannot be made to agree, and says so."""
     low, high = 0.0, FIT_MOST
     for _ in range(14):
@@ -139,7 +139,7 @@ def fit(costs, name, ns, policy, program):
 
 
 def access_curve(costs, m):
-    """[[bytes, ns]] of one core's state, from actors that talk, so that each turn is another one's."""
+    """[[bytes, ns]] of one core's state, from actors that talk, so that each turn is another actor's."""
     curve = [[0, (m[f"access_{SIZES[0]}"] - costs.message_ns(ACTORS)) / 100]]  # all of it is in the nearest cache
     for size in SIZES[1:]:
         lines = size / 64
@@ -149,14 +149,14 @@ def access_curve(costs, m):
     return curve
 
 
-# Of the checks, those that costs are fitted to.
+# The checks that costs are fitted to.
 LINE_FROM = "5b N=24 K=12 S=32000 M=20|shared_queue|2"
 SEND_FROM = "5b N=24 K=12 S=32000 M=20|dedicated|2"
 NEEDED = (*CALIBRATION, LINE_FROM, SEND_FROM)
 
 
 def origin(measured, figure, text):
-    """Where a fitted cost is from, in words."""
+    """The source of a fitted cost, in words."""
     return f"fitted: {text}" + (f" (as in {measured[figure]['source']})" if is_typed(measured[figure]) else "")
 
 
@@ -181,12 +181,12 @@ def costs_of(measured):
     c.access = access_curve(c, m)
     c.wake_call = measured["asleep"]["call_p50_ns"]
     c.channel_pass = max(1.0, m["mpmc_pair"] / 2)
-    # The one who asked searches for a while; where waking takes longer than that, it has to be woken for the answer.
+    # The asking worker searches for a while; if waking takes longer, it has to be woken for the answer.
     asleep = measured["asleep"]["round_trip_p50_ns"]
     answer = c.notice if asleep < 2 * c.search else asleep / 2
     c.wake = max(c.notice, asleep - answer - 2 * m["message_24"])
 
-    # What cannot be read off: that with which the model agrees with the machine on two workers.
+    # What cannot be read off: the values with which the model agrees with the machine on two workers.
     fit(c, "line", time_of(LINE_FROM, measured[LINE_FROM]), "shared_queue",
         lambda: Actors(24, 32_000, 20, 12, 10_000, "random"))
     fit(c, "send", time_of(SEND_FROM, measured[SEND_FROM]), "dedicated",

@@ -1,4 +1,4 @@
-"""The model against what was measured on one and two workers, as stored in measured.json."""
+"""The model against measurements on one and two workers, as stored in measured.json."""
 
 import contextlib
 import io
@@ -36,7 +36,7 @@ class StoredMeasurements(unittest.TestCase):
                 self.assertLess(abs(error), 0.85 if far else 0.45)
 
     def test_the_better_placement_of_two_is_the_better_one_in_the_model(self):
-        # What the model is for: dedicated against the default, where they differ by 1.6 or more.
+        # The model's purpose: dedicated against the default, where they differ by 1.6 or more.
         figures_of = self.measured["figures"].items()
         real = {tuple(name.split("|")): time_of(name, figure) for name, figure in figures_of if "|" in name}
         model = {(e, p, str(w)): real[(e, p, str(w))] * (1 + error) for e, p, w, error in self.cells}
@@ -65,7 +65,7 @@ class StoredMeasurements(unittest.TestCase):
 
 
 class Measuring(unittest.TestCase):
-    """`measure`, with a lab that only pretends: each figure is what was stored, and twice that for what was typed."""
+    """`measure`, with a fake lab: each figure is the stored one, and twice that for typed ones."""
 
     def measure(self, stored, *words):
         commands = CALIBRATION | checks()

@@ -1,8 +1,8 @@
-"""The scheduler as a queue of events: workers, their queues, who steals from whom, who sleeps and who is woken.
+"""The scheduler as a queue of events: workers, their queues, thefts, sleep and wake-ups.
 
-One event is "worker w is through with what it did". It then publishes what came of that, and takes the next piece of
-work: its ready queue, its new tasks, its inbox, the common queue, others' queues. What a piece of work costs is for its
-kind to say (programs.py), which sees where it ran last. Nothing is drawn but victims and partners, from a seed.
+One event is "worker w has finished a piece of work". It then publishes the results, and takes the next piece of
+work: its ready queue, its new tasks, its inbox, the common queue, others' queues. The cost of a piece of work is up to its
+kind to say (programs.py), which knows where it ran last. Only victims and partners are random, from a seed.
 """
 
 import heapq
@@ -30,11 +30,11 @@ class Worker:
         self.robbed_until = 0.0
         self.busy = 0.0
         self.turn = 0
-        self.until = 0.0  # searches
+        self.until = 0.0  # while it searches
 
 
 class Policy:
-    """What sets the placements apart. `home`: woken work goes to where it ran last, if that worker is awake."""
+    """The differences between the placements. `home`: woken work goes to where it ran last, if that worker is awake."""
 
     def __init__(self, name, steals=True, shared=False, dealt=False, fixed=False, home=False, together=False):
         self.name = name
@@ -46,7 +46,7 @@ class Policy:
         self.together = together
 
 
-# work_stealing tries, at run time, which of these is better, and keeps it (spread.hpp, affinity.hpp).
+# work_stealing tries, at run time, which of these is better, and keeps it (spread.hpp).
 SPREAD = Policy("spread")
 SPREAD_HOME = Policy("spread, at home", home=True)
 TOGETHER = Policy("together", together=True)
@@ -60,7 +60,7 @@ VARIANTS = {
 
 
 class Simulation:
-    """Runs `program` until it says that it is over; `now` is the time then."""
+    """Runs `program` until it reports its end; `now` is the time then."""
 
     def __init__(self, costs, machine, policy, program, seed=1):
         self.costs = costs
@@ -102,11 +102,11 @@ class Simulation:
             self.take_up(worker)
 
     def spawn(self, worker, work):
-        """A new task, by what runs on `worker`."""
+        """A new task, made by the work on `worker`."""
         if self.policy.shared:
             self.to_common(worker, work)
         elif self.policy.dealt:
-            # Nobody knows it yet, and nothing but the inbox is shared.
+            # It is not known elsewhere yet, and only the inbox is shared.
             self.send(worker, self.next_in_turn(worker), work, self.costs.touch)
         else:
             worker.spawned.append(work)
@@ -114,7 +114,7 @@ class Simulation:
                 self.offer(worker)
 
     def ready(self, worker, work):
-        """Work that ran before may go on; `worker` says so."""
+        """Wakes work that ran before; `worker` is the waker."""
         policy = self.policy
         if policy.shared:
             return self.to_common(worker, work)
@@ -132,7 +132,7 @@ class Simulation:
             self.offer(worker)
 
     def again(self, worker, work):
-        """Work goes on after others of the same worker."""
+        """Requeues work behind others of the same worker."""
         if self.policy.shared:
             self.to_common(worker, work)
         elif self.policy.dealt and not self.policy.fixed:
@@ -143,13 +143,13 @@ class Simulation:
                 self.offer(worker)
 
     def distance(self, to, origin):
-        """Factor for what `to` takes from `origin`; 0 if that is itself, or nobody."""
+        """The factor for what `to` takes from `origin`; 0 if that is itself, or none."""
         if origin is None or origin is to:
             return 0.0
         return self.costs.factor(self.machine.level(to.number, origin.number))
 
     def charge(self, worker, ns):
-        """`worker` spends time on publishing: it is through so much later."""
+        """`worker` spends time on publishing: it finishes that much later."""
         worker.since += ns
         worker.busy += ns
 
@@ -178,7 +178,7 @@ class Simulation:
             self.notice_one(worker)
 
     def pass_lock(self, worker):
-        """The common queue's lock: one after the other, and dearer if somebody else had it."""
+        """The common queue's lock: serialised, and dearer if another worker had it."""
         held = self.costs.lock_pass * self.distance(worker, self.lock_last)
         begin = max(worker.since, self.lock_free)
         self.lock_free = begin + held
@@ -199,14 +199,14 @@ class Simulation:
             self.wake_one(worker)
 
     def notice_one(self, worker):
-        """A searcher comes by: it looks around all the time."""
+        """A searcher finds the work: it looks all the time."""
         for other in self.workers:
             if other.state == SEARCHING and other is not worker:
                 self.found_by(other, worker.since + self.costs.notice)
                 return
 
     def found_by(self, searcher, at):
-        # It counts as one that searches until it has what it found.
+        # It counts as searching until it has what it found.
         searcher.state = WAKING
         searcher.since = at
         self.schedule(at, searcher, self.take_up)
@@ -215,7 +215,7 @@ class Simulation:
         self.wakes += 1
         self.charge(worker, self.costs.wake_call)
         sleeper = self.sleepers.pop()
-        sleeper.state = WAKING  # as a searcher: nobody else is woken until it has found something
+        sleeper.state = WAKING  # as a searcher: no other is woken until it has found something
         self.searching += 1
         self.schedule(worker.since + self.costs.wake, sleeper, self.take_up)
 
@@ -233,7 +233,7 @@ class Simulation:
         """A search has found nothing."""
         if worker.state != SEARCHING or self.now < worker.until:
             return
-        if self.work_in_sight(worker):  # it looks once more before it sleeps
+        if self.work_in_sight(worker):  # the last look before it sleeps
             worker.state = WAKING
             self.take_up(worker)
             return
@@ -278,7 +278,7 @@ class Simulation:
             if not was_waking or self.now >= worker.until:
                 worker.until = worker.since + self.costs.search
                 self.schedule(worker.until, worker, self.give_up)
-            if self.robbed:  # somebody has something, but is being robbed just now
+            if self.robbed:  # there is work, but another thief is at it
                 self.schedule(worker.since + max(self.costs.steal, 1.0), worker, self.look_again)
             return
         if was_waking and self.searching == 0 and self.sleepers and self.work_in_sight(worker):

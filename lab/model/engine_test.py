@@ -1,4 +1,4 @@
-"""The engine, by cases whose answer is known."""
+"""The engine, tested by cases whose answer is known."""
 
 import unittest
 
@@ -7,7 +7,7 @@ from model.engine import SPREAD, SPREAD_HOME, TOGETHER, VARIANTS, Simulation
 from model.machine import OTHER_NODE, SAME_CACHE, SAME_CORE, SAME_NODE, Machine
 from model.programs import Actors, Mixed, Overhead, Tree
 
-# Nothing costs anything.
+# All costs are 0.
 FREE = {"search": 40_000.0, "touch": 0.0, "lock_pass": 0.0, "notice": 0.0, "steal": 0.0, "access": [[64, 0.0]]}
 
 
@@ -59,7 +59,7 @@ class EngineTest(unittest.TestCase):
         shared = VARIANTS["shared_queue"][0]
         p = Actors(64, 64, 0, 64, 10_000, "random")
         s = simulate(shared, 16, p, message=[[1, 10.0]], self_message=10.0, lock_pass=40.0)
-        # Who gives a message back has the lock for the next one: one pass a message.
+        # The worker that returns a message has the lock for the next one: one pass a message.
         self.assertGreater(s.now / 10_000, 0.8 * 40.0)
 
     def test_dedicated_actors_never_move(self):

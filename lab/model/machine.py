@@ -1,4 +1,4 @@
-"""A machine that need not be there: cores, the caches they share, and their nodes."""
+"""A modelled machine: cores, the caches they share, and their nodes."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ SAME_CORE, SAME_CACHE, SAME_NODE, OTHER_NODE = range(4)
 
 @dataclass(frozen=True)
 class Machine:
-    """`cores` workers, one a core; so many of them share a last-level cache, and a node."""
+    """`cores` workers, one a core; `cores_a_cache` of them share a last-level cache, and `cores_a_node` a node."""
 
     cores: int
     cores_a_cache: int = 0  # 0: all
@@ -24,7 +24,7 @@ class Machine:
         return SAME_CACHE
 
     def rings(self, worker):
-        """The others, nearest first: lists of those that are equally far."""
+        """The other cores, nearest first: lists of equally distant ones."""
         found = {}
         for other in range(self.cores):
             if other != worker:

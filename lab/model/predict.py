@@ -1,4 +1,4 @@
-"""What the model says of an experiment, for a placement and a number of cores."""
+"""The model's prediction of an experiment, for a placement and a number of cores."""
 
 from .engine import VARIANTS, Simulation
 from .machine import Machine
@@ -9,12 +9,12 @@ STEALING = ("work_stealing", "stealing_no_affinity")
 
 
 def machine(cores, cache=8, node=64):
-    """Cores as large servers have them: eight a last-level cache, 64 a socket. Up to eight they share one cache."""
+    """Cores as in large servers: eight a last-level cache, 64 a socket. Up to eight they share one cache."""
     return Machine(cores, cache if cores > cache else 0, node if cores > node else 0)
 
 
 def skynet(costs, policy, cores):
-    # Dealt or queued one by one: each node is an event, so there are fewer of them.
+    # Dealt or queued one by one: each node is an event, so fewer are simulated.
     if policy in STEALING:
         return Tree(1_111_111, 10, costs.node_channel, 100)
     if cores == 1:
@@ -76,7 +76,7 @@ class Prediction:
 
 
 def predict(costs, experiment, policy, cores, on=None):
-    """The time a unit takes; of a policy's variants the best, as the runtime finds it by trying."""
+    """The time a unit takes; with the best of the policy's variants, which the runtime finds by trying."""
     make, _ = EXPERIMENTS[experiment]
     where = on or machine(cores)
     best = None

@@ -1,12 +1,12 @@
-"""The five experiments, as pieces of work that the engine runs. Each says what a piece costs where it runs, and what
-comes of it. They are smaller than the originals, by a factor that `units` tells; the figures are a unit's."""
+"""The five experiments, as pieces of work that the engine runs. Each defines the cost of a piece where it runs, and what
+follows from it. They are smaller than the originals, by a factor that `units` tells; the figures are a unit's."""
 
 BURST = 64  # messages that an actor handles before others may run (actor/cell.hpp)
 CHUNK = 64  # fibers that the spawner of experiment 4 makes in one event
 
 
 class Work:
-    """A piece of work: `home` is the worker that ran it last, `maker` the one that made it."""
+    """A piece of work: `home` is the last worker that ran it, `maker` the one that made it."""
 
     __slots__ = ("home", "maker", "size", "kind", "mail", "queued", "cell", "owners", "next")
 
@@ -25,16 +25,16 @@ class Work:
 class Program:
     over = False
     units = 1
-    warm = False  # it runs for so long that it does not matter how long it takes until all workers are awake
+    warm = False  # runs so long that the time until all workers are awake does not matter
 
     def common_extra(self, sim):
-        """A turn through the common queue costs this much more than one's own, when nobody else is there."""
+        """A turn through the common queue costs this much more than through one's own, when uncontended."""
         return max(0.0, sim.costs.message_shared - sim.costs.message_ns(24)) if sim.policy.shared else 0.0
 
 
 class Tree(Program):
     """Experiments 1 and 2: `ways` children a node, down to the leaves. Below `grain` nodes a subtree is one piece of
-    work: nobody steals from its inside, as thieves take the oldest, which is the largest."""
+    work: thieves do not reach its inside, as they take the oldest, which is the largest."""
 
     def __init__(self, nodes, ways, node_ns, grain):
         self.units = self.left = nodes
@@ -50,7 +50,7 @@ class Tree(Program):
 
     def run(self, sim, worker, task):
         nodes = self.nodes_in(task)
-        # A result goes to whoever waits for it, by that one's control part.
+        # A result goes to its waiter, by the waiter's control part.
         away = sim.distance(worker, task.maker) * sim.costs.touch
         return nodes * self.node_ns + away
 
@@ -68,7 +68,7 @@ class Tree(Program):
 
 
 class Actors(Program):
-    """Experiment 5: `lines` messages on their way among actors of `state` bytes; each handled one makes `accesses` at
+    """Experiment 5: `lines` messages in flight among actors of `state` bytes; each handled one makes `accesses` at
     random, and then the actor tells itself, a random one, or the next of a ring."""
 
     warm = True
@@ -100,7 +100,7 @@ class Actors(Program):
 
     def run(self, sim, worker, actor):
         costs = sim.costs
-        # Who tells itself finds its own message in the same turn.
+        # An actor that tells itself finds the message in the same turn.
         actor.size = min(BURST, self.left) if self.way == "self" else min(BURST, actor.mail)
         ns = actor.size * self.message + self.common_extra(sim) + costs.touch * sim.distance(worker, actor.cell)
         actor.cell = worker
@@ -115,7 +115,7 @@ class Actors(Program):
         for owner, share in list(owners.items()):
             if owner is worker:
                 continue
-            # What the other core has pushed out of its own caches is not dearer than what this one has.
+            # Lines that the other core has evicted are not dearer than this core's own.
             kept = min(1.0, costs.private_bytes / max(1.0, self.resident[owner]))
             ns += self.state_lines * touched * share * kept * costs.line * sim.distance(worker, owner)
             self.resident[owner] -= touched * share * self.state
@@ -126,7 +126,7 @@ class Actors(Program):
         mine = 1.0 - sum(share for owner, share in owners.items() if owner is not worker)
         self.resident[worker] += (mine - owners.get(worker, 0.0)) * self.state
         owners[worker] = mine
-        # The first access to a line in this turn finds it where the worker's whole state is, the others next by.
+        # The first access to a line in this turn finds it where the worker's whole state is, the others in a near cache.
         first = min(accesses, self.state_lines * touched)
         return (ns + first * costs.access_ns(self.resident[worker])
                 + (accesses - first) * costs.access_ns(min(self.state, 64 * first)))
@@ -159,7 +159,7 @@ class Actors(Program):
 
 
 class Mixed(Actors):
-    """Experiment 3: tokens go round in rings; for each of `repetitions` of a ring a factorisation runs beside.
+    """Experiment 3: tokens go round in rings; for each of `repetitions` of a ring a factorisation runs alongside.
     Shortened: a message stands for `scale` of the original, and a factorisation is shorter by as much."""
 
     def __init__(self, costs, rings, ring, token, repetitions, hops, factorise=True):
@@ -214,7 +214,7 @@ class Overhead(Program):
     def run(self, sim, worker, work):
         if work.kind == 1:
             return min(CHUNK, self.to_spawn) * self.spawn_ns
-        # The result goes through one channel, one after the other.
+        # The result goes through one channel, serialised.
         begin = max(sim.now + self.run_ns, self.channel_free)
         self.channel_free = begin + sim.costs.channel_pass * sim.distance(worker, self.channel_last)
         self.channel_last = worker
@@ -227,7 +227,7 @@ class Overhead(Program):
             for _ in range(made):
                 sim.spawn(worker, Work(maker=worker))
             if self.to_spawn:
-                worker.ready.appendleft(work)  # goes on: it does not wait
+                worker.ready.appendleft(work)  # continues: it does not wait
             return
         self.left -= 1
         self.over = self.left <= 0

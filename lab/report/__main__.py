@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def load(path):
-    """Of either program. Throws StoreError."""
+    """The results of either program. Throws StoreError."""
     try:
         return store.load(path)
     except store.StoreError:
@@ -27,7 +27,7 @@ def main():
     parser.add_argument("results", nargs="?", type=Path, help="a results file (default: the newest in build/compare)")
     parser.add_argument("--output", type=Path, help="the page (default: beside the results)")
     parser.add_argument("--markdown", nargs="?", const="-", metavar="DOCUMENT",
-                        help="the verdict as a table of Markdown instead; into a document that has marks for it, if one is named")
+                        help="six rows as a table of Markdown instead; into a document that has marks for it, if one is named")
     options = parser.parse_args()
     path = options.results or store.newest(ROOT / "build" / "compare")
     if path is None:
@@ -40,7 +40,7 @@ def main():
         results = load(path)
         if not results["samples"]:
             raise store.StoreError(f"{path}: has no samples")
-        from report.chapters import whole_page  # late: matplotlib takes its time
+        from report.chapters import whole_page  # late: matplotlib is slow to load
         output = options.output or path.with_suffix(".html")
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(whole_page(results), encoding="utf-8")

@@ -1,16 +1,29 @@
-"""Results of `ramie-lab bench`, ramie alone, in the form in which ./run compare has them."""
+"""Results of `ramie-lab bench`, ramie alone, in the form of ./run compare."""
 
 import json
 
-from compare import store
-from compare.cases import all_cases
+from compare import analysis, store
+from compare.cases import all_cases, overhead_title
 
-FIGURES = {"memory": ("figures.resident_bytes_per_fiber", "resident bytes each"), "idle": ("seconds", "CPU seconds")}
+FIGURES = {"memory": ("figures.resident_bytes_per_fiber", "resident bytes each"), "idle": ("seconds", "CPU seconds"),
+           "overhead": ("figures.share_of_direct", "share of the direct speed")}
 OTHER = "Switches and messages"
+# Workloads that are no case of a comparison, or whose case differs.
+TITLES = {"fib": "Fibonacci numbers: the price of a fork", "actors": "Messages to actors", "idle": "A runtime with nothing to do",
+          "spawn": "Fibers made, run and ended", "pingpong": "One message at a time, there and back",
+          "mixed": "Rings of actors that pass tokens", "skynet": "A tree with ten children a node",
+          "stream": "One producer, one consumer", "select": "One consumer selects among four channels",
+          "memory": "Memory of a fiber", "timers": "Timers started, and cancelled or fired"}
+
+
+def title_of(workload, parameters, known):
+    if workload == "overhead":
+        return overhead_title(parameters["n"], parameters["x"])
+    return TITLES.get(workload) or (known.title if known else workload)
 
 
 def load(path):
-    """None if it is something else."""
+    """None if it is of another kind."""
     try:
         with open(path, encoding="utf-8") as file:
             bench = json.load(file)
@@ -34,9 +47,9 @@ def case_of(records, workers):
     size = " ".join(f"{name}={value}" for name, value in parameters.items())
     contestants = [f"ramie/{record['style']}" for record in records]
     return {"group": f"{first['workload']} {size}, {workers}w", "family": first["workload"],
-            "experiment": known.experiment if known else OTHER, "title": known.title if known else first["workload"],
+            "experiment": known.experiment if known else OTHER, "title": title_of(first["workload"], parameters, known),
             "workload": first["workload"], "unit": first["unit"], "workers": workers, "parameters": parameters,
-            "metric": metric, "metric_title": metric_title, "more_is_better": False, "memory": "peak_rss_bytes",
+            "metric": metric, "metric_title": metric_title, "more_is_better": first["workload"] == "overhead", "memory": "peak_rss_bytes",
             "label": size, "headline": True, "contestants": contestants,
             "reference": next((c for c in contestants if c != "ramie/plain"), contestants[0]), "oversubscribed": False}
 
@@ -65,4 +78,7 @@ def converted(bench):
                 samples += samples_of(record, case["group"])
     results = store.new_results("", {"size": "bench"}, cases, bench["machine"], {})
     results |= {"started": bench["started"], "finished": bench["started"], "samples": samples, "alone": True}
+    busy = [analysis.median(shares) for record in bench["results"] if (shares := record.get("plain_busy_cores"))]
+    if busy:
+        results["busy_cores"] = min(busy)
     return results

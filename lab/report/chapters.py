@@ -1,9 +1,9 @@
-"""The page's parts as HTML: the verdict, a chapter for each experiment, how it was measured."""
+"""The page's parts as HTML: ramie beside others, a chapter for each experiment, the method."""
 
 from compare import analysis
 from compare.analysis import number, readable_bytes
 
-from report import charts, matrix, model, page, published
+from report import charts, matrix, model, opening, page, published
 from report.page import Cell, text
 
 KINDS = {analysis.FASTER: "better", analysis.SLOWER: "worse", analysis.UNDECIDED: "even"}
@@ -30,8 +30,8 @@ def ratio_cell(line):
                 f"{line.contestant}: {ratio.verdict}, {ratio.pairs} pairs")
 
 
-def alone(m):
-    """In place of the verdict where nobody else was measured: ramie's styles beside plain calls."""
+def numbers_alone(m):
+    """Rows of ramie's styles beside plain calls."""
     rows = []
     for case in m.cases:
         plain = m.samples(case, "ramie/plain", "ns_per_unit")
@@ -43,19 +43,13 @@ def alone(m):
             rows.append([Cell(case["title"], workers_text(case["workers"]), "name"), model.style_of(line.contestant),
                          Cell(number(line.value), case["metric_title"]), times,
                          readable_bytes(line.peak_rss_bytes) if line.peak_rss_bytes else "-", line.error])
-    return ('<h2 id="verdict">In short</h2>\n<p class="soft">Each style beside the same work in plain function calls on one core, where there '
-            "is such a thing.</p>\n" + page.table(("", "style", "median", "plain calls", "peak memory", ""), rows))
+    return rows
 
 
 def verdict(m):
     if not m.peers():
-        return alone(m)
-    counts = m.tally()
-    total = sum(counts.values())
-    out = [f'<h2 id="verdict">The verdict</h2>\n<p class="big">In {total} comparisons with the best style of each peer, ramie was '
-           f"better in {counts[analysis.FASTER]}, worse in {counts[analysis.SLOWER]}, and in "
-           f"{counts[analysis.UNDECIDED]} the measurements do not tell them apart.</p>\n"
-           '<p class="soft">How many times better ramie is: time, bytes or lateness of the peer by those of ramie\'s first style, median '
+        return f'<h2 id="verdict">In short</h2>\n{opening.pictures(m)}'
+    out = ['<h2 id="verdict">Beside others</h2>\n<p class="soft">How many times better ramie is: time, bytes or lateness of the peer by those of ramie\'s first style, median '
            "of pairs that ran one after the other, and its 95 % interval. "
            '<span class="key" style="background:var(--good-paper);color:var(--good)">better</span> '
            '<span class="key" style="background:var(--bad-paper);color:var(--bad)">worse</span> '
@@ -112,7 +106,7 @@ def dot_chart(m, name, by_workers, metric, label, caption, scale=1):
 
 
 def case_section(m, by_workers):
-    """A chart of the case's own metric, and one of memory where several peers have it."""
+    """A chart of the case's own metric, and one of memory if several peers report it."""
     first = next(iter(by_workers.values()))
     key = f"{first['family']} {first['label']}".strip()
     better = "more is better" if first["more_is_better"] else "less is better"
@@ -127,8 +121,9 @@ def case_section(m, by_workers):
 
 
 def against_workers(m, by_workers):
-    """Time and memory against the number of workers, as libcsp's page has them."""
-    if len(by_workers) < 2:
+    """Time and memory against the number of workers, as on libcsp's page."""
+    # For ramie alone on two numbers of workers the chart of dots shows as much.
+    if len(by_workers) < (2 if m.peers() else 3):
         return ""
     first = next(iter(by_workers.values()))
     panels = []
@@ -149,7 +144,7 @@ def against_workers(m, by_workers):
 
 
 def mixed_parts(m, cases):
-    """Messages and factorisation stacked, where both were measured in the same size."""
+    """Messages and factorisation stacked, if both were measured in the same size."""
     found = m.families(cases)
     messages, whole = found.get(("mixed", "messages")), found.get(("mixed", "whole"))
     if not messages or not whole:
@@ -175,28 +170,40 @@ def mixed_parts(m, cases):
     return out
 
 
+def roots_text(n):
+    return "one square root" if n == 1 else f"{n:,} square roots"
+
+
+def overhead_panels(m, cases):
+    """([(title, lines)], rows of numbers): a line for each n, a panel for each contestant."""
+    panels, numbers = {}, []
+    for case in cases:
+        n, x = case["parameters"]["n"], case["parameters"]["x"]
+        numbers += [[row[0], workers_text(case["workers"]), roots_text(n), f"{x:,}", *row[2:5]] for row in numbers_of(m, case)]
+        for contestant in case["contestants"]:
+            found = m.range_of(case, contestant, case["metric"])
+            if found:
+                title = m.name(contestant) if m.peers() else workers_text(case["workers"])
+                panels.setdefault(title, {}).setdefault(n, {})[x] = found[0]
+    drawn = [(title, [(f"{roots_text(n)} each", index + 1, values) for index, (n, values) in enumerate(sorted(by_n.items()))])
+             for title, by_n in panels.items()]
+    return drawn, numbers
+
+
 def overhead_chapter(m, cases):
-    """The share of the direct speed against X, a line for each n, a panel for each system."""
+    """The share of the direct speed against X: a chart for each number of workers, or one for all if ramie is alone."""
     out = ""
-    for workers in sorted({case["workers"] for case in cases}):
-        panels, numbers = {}, []
-        for case in cases:
-            if case["workers"] != workers:
-                continue
-            n, x = case["parameters"]["n"], case["parameters"]["x"]
-            numbers += [[row[0], n, f"{x:,}", *row[2:5]] for row in numbers_of(m, case)]
-            for contestant in case["contestants"]:
-                found = m.range_of(case, contestant, case["metric"])
-                if found:
-                    panels.setdefault(contestant, {}).setdefault(n, {})[x] = found[0]
-        if not panels:
-            continue
-        drawn = [(m.name(contestant), [(f"n = {n}", index + 1, values) for index, (n, values) in enumerate(sorted(by_n.items()))])
-                 for contestant, by_n in panels.items()]
-        out += page.chart(charts.lines(f"overhead {workers}", drawn, "X, calls or lightweight threads", "share of direct speed",
-                                       percent=True),
-                          f"how much of the direct speed is kept on {workers_text(workers)}; n is the number of square roots",
-                          ("", "n", "X", "share kept", "spread", "rounds"), numbers)
+    workers = sorted({case["workers"] for case in cases})
+    groups = [(workers_text(n), [case for case in cases if case["workers"] == n]) for n in workers]
+    if not m.peers():
+        groups = [("", cases)]
+    for where, group in groups:
+        panels, numbers = overhead_panels(m, group)
+        if panels:
+            out += page.chart(charts.lines(f"overhead {where}", panels, "how many, one goroutine (here: fiber) each", "share of direct speed",
+                                           percent=True),
+                              f"how much of the speed of direct calls is left{f' on {where}' if where else ''}, by how much each fiber does",
+                              ("", "workers", "work", "how many", "share kept", "spread", "rounds"), numbers)
     return out
 
 
@@ -221,7 +228,7 @@ def affinity_chart(m, cases, name, caption):
 
 
 def affinity_chapter(m, cases):
-    """Actors that wake themselves, as in the original, and those that are woken by others."""
+    """Actors that wake themselves, as in the original, and actors woken by others."""
     out = ""
     for talking, title in ((0, "Each actor sends its next message to itself"), (1, "Messages go from actor to actor")):
         for workers in sorted({case["workers"] for case in cases}):
@@ -268,7 +275,7 @@ def how_measured(m):
     loads = [sample["load"] for sample in samples if sample.get("load") is not None]
     if results.get("alone"):
         return ('<h2 id="how">How it was measured</h2>\n<p>By ramie-lab bench: each style in a process of its own, in turns with the same work in '
-                "plain function calls; lab/README.md has the rest.</p>\n" + page.table(("", ""), [
+                "plain function calls; lab/README.md says more.</p>\n" + page.table(("", ""), [
                     (name.replace("_", " "), Cell(value, kind="text")) for name, value in machine.items() if value not in ("", 0, None)]))
     out = ['<h2 id="how">How it was measured</h2>\n<p>Interleaved: in every round each contestant of a case ran once, in a process of its own, '
            "one right after the other, each round beginning with another one. A ratio is the median of the ratios of samples from the "
@@ -302,12 +309,16 @@ def how_measured(m):
 def whole_page(results):
     m = model.Model(results)
     chapters = m.experiments()
-    links = [("verdict", "Verdict")] + [(page.anchor(title), title) for title in chapters] + [("how", "How it was measured")]
-    title = "ramie beside others" if m.peers() else "ramie, measured"
+    alone = not m.peers()
+    links = [("verdict", "In short" if alone else "Beside others")] + [(page.anchor(title), title) for title in chapters] + (
+        [("numbers", "All numbers")] if alone else []) + [("how", "How it was measured")]
+    title = "ramie, measured" if alone else "ramie beside others"
     body = [f"<h1>{title}</h1>", '\n<p class="soft">', text(f"{results['machine'].get('cpu', '')}, "
-            f"{results['machine'].get('cores_allowed', '?')} cores, {results['started'][:10]}, ramie "
-            f"{results['machine'].get('ramie_revision', '')}"), "</p>\n<nav>",
+            f"{results['machine'].get('cores_allowed', '?')} cores, {results['started'][:10]}"
+            + (f", ramie {revision}" if (revision := results["machine"].get("ramie_revision")) else "")), "</p>\n<nav>",
             "".join(f'<a href="#{target}">{text(title)}</a>' for target, title in links), "</nav>\n", verdict(m)]
     body += [chapter(m, title, cases) for title, cases in chapters.items()]
+    if alone:
+        body.append(opening.all_numbers(m, numbers_alone))
     body.append(how_measured(m))
     return page.document(title, "".join(body))

@@ -1,4 +1,4 @@
-"""Charts as SVG text that takes its colours from the page, so that they are readable in light and in dark.
+"""Charts as SVG text that takes its colours from the page, readable in light and dark mode.
 
 matplotlib draws with stand-in colours; in its output they are replaced by CSS variables.
 """
@@ -9,11 +9,12 @@ import re
 import matplotlib
 
 matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402  (the backend has to be chosen before)
+from matplotlib import pyplot  # noqa: E402  (the backend has to be chosen first)
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
 INK, LINE = "#010203", "#040506"
 SERIES = [f"#0a0b{index:02x}" for index in range(20)]
+WIDTH = 11.5  # inches: the page's width at its own size of text
 MARKERS = ("o", "D", "s", "^", "v", "P", "X", "*")
 
 matplotlib.rcParams.update({
@@ -32,7 +33,7 @@ def plain_number(value, _=None):
 
 
 def svg_of(figure, name):
-    """The <svg> element. `name` makes its ids unlike those of other charts of the page."""
+    """The <svg> element. `name` makes its ids unique on the page."""
     matplotlib.rcParams["svg.hashsalt"] = name
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
@@ -43,10 +44,10 @@ def svg_of(figure, name):
     for stand_in, variable in [(INK, "ink"), (LINE, "line")] + [(c, f"c{i}") for i, c in enumerate(SERIES)]:
         text = text.replace(stand_in, f"var(--{variable})")
     text = text.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans'")
-    # The page decides how wide it is.
+    # The page sets its width.
     text = re.sub(r'<svg ([^>]*?)width="[\d.]+pt"', r"<svg \1", text, count=1)
     text = re.sub(r'<svg ([^>]*?)height="[\d.]+pt"', r"<svg \1", text, count=1)
-    # A marker is drawn where it is used, and takes its colour there; ids of groups say nothing and would be there twice.
+    # A marker is drawn where it is used, and takes its colour there; ids of groups mean nothing and would be duplicates.
     text = re.sub(r'<g id="(?:figure|axes|patch|line2d|text|matplotlib\.axis|xtick|ytick|legend|Line|Path|Quad)[^"]*"',
                   "<g", text)
     return text.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1)
@@ -62,17 +63,18 @@ def log_axis(axis):
 def name_rows(axes, rows):
     """In the colour of each row's dots; ramie's, which has the first colour, in bold."""
     axes.set_yticks(range(len(rows)), [row[0] for row in rows])
+    several = len({row[1] for row in rows}) > 1
     for label, row in zip(axes.get_yticklabels(), rows):
-        if row[1] == 0:
+        if several and row[1] == 0:
             label.set_fontweight("bold")
 
 
 def dots(name, rows, series, label):
-    """A row for each contestant, a dot for each of `series` in it, a line from the least to the most.
+    """A row for each contestant, a dot for each of `series` in it, a line from the minimum to the maximum.
 
     `rows` is [(text, colour index, {series: (median, least, most)})], the first on top.
     """
-    figure, axes = pyplot.subplots(figsize=(8, 0.9 + 0.34 * len(rows)))
+    figure, axes = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.34 * len(rows)))
     step = 0.5 / max(1, len(series))
     for row, (_, colour, values) in enumerate(rows):
         for index, key in enumerate(series):
@@ -100,7 +102,7 @@ def lines(name, panels, xlabel, ylabel, xlog=True, ylog=False, percent=False, sa
     """Small multiples: `panels` is [(title, [(text, colour index, {x: y})])]."""
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure, grid = pyplot.subplots(rows, columns, figsize=(8.6, 0.5 + 2.5 * rows), squeeze=False, sharey=same_y,
+    figure, grid = pyplot.subplots(rows, columns, figsize=(WIDTH, 0.6 + 2.9 * rows), squeeze=False, sharey=same_y,
                                   sharex=True)
     for place, (title, drawn) in enumerate(panels):
         axes = grid[place // columns][place % columns]
@@ -138,8 +140,8 @@ def lines(name, panels, xlabel, ylabel, xlog=True, ylog=False, percent=False, sa
 
 
 def stacked(name, rows, parts, label):
-    """Horizontal bars: `rows` is [(text, colour index, [value of each part])]; parts differ by how opaque they are."""
-    figure, axes = pyplot.subplots(figsize=(8, 0.9 + 0.32 * len(rows)))
+    """Horizontal bars: `rows` is [(text, colour index, [value of each part])]; parts differ in opacity."""
+    figure, axes = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.32 * len(rows)))
     shades = (1.0, 0.45, 0.2)
     for row, (_, colour, values) in enumerate(rows):
         left = 0

@@ -1,5 +1,10 @@
-"""The verdict as a table of Markdown, written into a document between two marks, so that no figure there is typed by hand."""
+"""Six rows of a comparison as a table of Markdown, written into a document between two marks, so that no figure is typed by hand.
 
+Each row compares one construct with the same construct of others: fork/join with fork/join, channels with channels. A peer
+counts with the best of the styles named here, and the row names its construct.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 
 from compare import analysis, store
@@ -9,58 +14,78 @@ from report import model
 
 BEGIN, END = "<!-- verdict: by ./run report --markdown -->", "<!-- end of verdict -->"
 
-# What a reader of a front page wants to know; the page of HTML has all of it.
-CASES = ("skynet", "skynet-fork-join", "sum", "mixed messages", "mixed whole", "overhead n=1 x=100000", "overhead n=100 x=100000",
-         "affinity actors=24 state=32000 accesses=100 alone", "affinity actors=24 state=32000 accesses=100 talking", "thread-ring",
-         "counting", "big", "pingpong", "pingpong-actors", "stream", "select", "mpmc", "mutex", "yield", "spawn", "timers", "memory",
-         "memory-actors", "ticker")
-# A column each; others are named in the last one.
-COLUMNS = ("go", "erlang", "caf", "boost_fiber", "tokio", "haskell", "pekko", "jdk_virtual")
-OTHERS_SHOWN = 3  # the closest ones
+
+@dataclass(frozen=True)
+class Front:
+    """A row: a case, its description, and the styles by which each peer counts."""
+
+    case: str
+    text: str
+    construct: str  # of ramie
+    peers: dict  # {system: (construct, styles)}
+
+
+ROWS = (
+    Front("memory", "a lightweight thread that waits: resident memory, bytes", "fiber", {
+        "go": ("goroutine", ("channel",)), "tokio": ("task", ("mpsc",)), "erlang": ("process", ("message",)),
+        "haskell": ("thread", ("mvar",)), "jdk_virtual": ("virtual thread", ("latch",)),
+        "boost_fiber": ("fiber", ("round_robin",)), "std_thread": ("thread", ("threads",))}),
+    Front("skynet-fork-join", "a tree of 10-way fork/join: ns a node", "`fork_join`", {
+        "chili": ("`join`", ("join",)), "rayon": ("`join`", ("join",)), "onetbb": ("`task_group`", ("task_group", "parallel_invoke")),
+        "openmp": ("task", ("task",))}),
+    Front("skynet", "the same tree, each node a lightweight thread that reports over a channel: ns a node", "fiber and `channel`", {
+        "go": ("goroutine and `chan`", ("channel", "buffered")),
+        "tokio": ("task and `mpsc`", ("mpsc", "current_thread-mpsc")),
+        "haskell": ("thread and `MVar`", ("mvar", "chan")), "jdk_virtual": ("virtual thread and queue", ("queue",))}),
+    Front("pingpong", "there and back over two channels without a buffer: ns a message", "`channel`", {
+        "go": ("`chan`", ("channel",)), "haskell": ("`MVar`", ("mvar",)), "boost_fiber": ("`unbuffered_channel`", ("unbuffered",)),
+        "jdk_virtual": ("`SynchronousQueue`", ("synchronous",))}),
+    Front("stream", "one producer, one consumer, a buffer of 128: ns a message", "`channel`", {
+        "go": ("`chan`", ("buffered",)), "tokio": ("`mpsc`", ("mpsc", "current_thread-mpsc")),
+        "boost_fiber": ("`buffered_channel`", ("buffered",)), "jdk_virtual": ("`ArrayBlockingQueue`", ("buffered",))}),
+    Front("pingpong-actors", "there and back between two actors: ns a message", "actor", {
+        "erlang": ("process", ("message",)), "caf": ("actor", ("stealing", "sharing")), "pekko": ("actor", ("fork_join",))}),
+)  # fmt: skip
 
 
 class MarkdownError(Exception):
-    """A document without marks, or results that are no comparison."""
+    """The document has no marks, or the results are no comparison."""
 
 
 def ratio_text(ratio):
-    """Bold where ramie is better beyond doubt; the sign says that nothing can be said."""
+    """Bold where ramie is better beyond doubt; the sign means that no difference can be shown."""
     if ratio.verdict == analysis.UNDECIDED:
         return f"≈ {number(ratio.ratio)}"
     return f"**{number(ratio.ratio)}**" if ratio.verdict == analysis.FASTER else f"{number(ratio.ratio)} (worse)"
-
-
-def joined(parts):
-    """Of one and two workers, say; one text where there is one."""
-    return " / ".join(parts) if any(part != "-" for part in parts) else ""
 
 
 def key_of(case):
     return f"{case['family']} {case['label']}".strip()
 
 
-def cell_of(lines):
-    return joined([ratio_text(line.ratio) if line and line.ratio else "failed" if line and line.error else "-" for line in lines])
+def best_of(m, case, system, styles):
+    """The line of the best of these styles; None if none of them has a ratio. Less is better in all rows."""
+    lines = [line for line in m.lines[case["group"]] if model.system_of(line.contestant) == system and line.ratio
+             and model.style_of(line.contestant) in styles]
+    return min(lines, key=lambda line: line.value, default=None)
 
 
-def others_of(m, cases, shown):
-    """By how close they come to ramie, on the greatest number of workers."""
+def peers_of(m, cases, front):
+    """[(ratios, text)]: one for each peer, the closest first."""
     found = []
-    for peer in m.peers():
-        if peer in shown:
-            continue
-        lines = [m.best(case, peer) for case in cases]
-        if ratios := [line.ratio.ratio for line in lines if line and line.ratio]:
-            found.append((ratios[-1], f"{m.names[peer]} {cell_of(lines)}"))
-    return ", ".join(text for _, text in sorted(found)[:OTHERS_SHOWN])
+    for system, (construct, styles) in front.peers.items():
+        lines = [best_of(m, case, system, styles) for case in cases]
+        if any(lines):
+            ratios = [line.ratio for line in lines if line]
+            cell = " / ".join(ratio_text(line.ratio) if line else "-" for line in lines)
+            found.append((ratios, f"{m.names[system].replace('|', chr(92) + '|')} {construct} {cell}"))
+    return sorted(found, key=lambda peer: min(ratio.ratio for ratio in peer[0]))
 
 
-def row_of(m, cases, columns):
-    own = [m.lines[case["group"]][0] for case in cases]
-    unit = cases[0]["metric_title"]
-    cells = [f"{cases[0]['title']}, {unit}", joined([number(line.value) if line.value is not None else "-" for line in own])]
-    cells += [cell_of([m.best(case, peer) for case in cases]) for peer in columns]
-    return cells + [others_of(m, cases, columns)]
+def standing(peers):
+    """The sort key of rows: first those in which a peer is better, then undecided ones, then those that ramie wins."""
+    verdicts = {ratio.verdict for ratios, _ in peers for ratio in ratios}
+    return 0 if analysis.SLOWER in verdicts else 1 if analysis.UNDECIDED in verdicts else 2
 
 
 def table_of(m):
@@ -68,10 +93,34 @@ def table_of(m):
     for case in m.cases:
         if not case["oversubscribed"]:
             by_key.setdefault(key_of(case), []).append(case)
-    columns = [peer for peer in COLUMNS if peer in m.peers()]
-    rows = [["", "ramie", *(m.names[peer] for peer in columns), "others, the closest"], ["---"] * (len(columns) + 3)]
-    rows += [row_of(m, sorted(by_key[key], key=lambda case: case["workers"]), columns) for key in CASES if key in by_key]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    rows = []
+    for front in ROWS:
+        cases = sorted(by_key.get(front.case, []), key=lambda case: case["workers"])
+        peers = peers_of(m, cases, front)
+        if peers:
+            own = " / ".join(number(m.lines[case["group"]][0].value) for case in cases)
+            rows.append((standing(peers), f"| {front.text} | {front.construct} {own} | {'<br>'.join(text for _, text in peers)} |"))
+    if not rows:
+        raise MarkdownError("the results have none of the rows of the table; see ./run compare")
+    rows.sort(key=lambda row: row[0])
+    return "\n".join(["| | ramie | others: times ramie's figure |", "| --- | --- | --- |", *(text for _, text in rows)])
+
+
+def command_of(choice):
+    words = ["./run compare"]
+    if choice.get("size") != "quick":
+        words.append(f"--{choice.get('size')}")
+    if choice.get("workloads"):
+        words.append(f"--workload {','.join(choice['workloads'])}")
+    if choice.get("runs", 1) != 1:
+        words.append(f"--runs {choice['runs']}")
+    return " ".join(words)
+
+
+def machine_text(machine):
+    """Processor, cores and kernel."""
+    kernel = machine.get("kernel", "").removeprefix("Linux ").split("-")[0]
+    return f"{machine.get('cpu', '?')}, {machine.get('cores_allowed', '?')} cores{f', Linux {kernel}' if kernel else ''}"
 
 
 def verdict(results):
@@ -79,19 +128,25 @@ def verdict(results):
     m = model.Model(results)
     if not m.peers():
         raise MarkdownError("the results are of ramie alone; see ./run compare")
-    counts = m.tally()
+    table = table_of(m)
     machine = results["machine"]
     workers = sorted({case["workers"] for case in m.cases if not case["oversubscribed"]})
     rounds = max((sample["round"] for sample in results["samples"]), default=0) + 1
     loads = [sample["load"] for sample in results["samples"] if sample.get("load") is not None]
-    command = "./run compare" if results["choice"].get("size") == "quick" else f"./run compare --{results['choice'].get('size')}"
-    return (f"In {sum(counts.values())} comparisons with the best style of each peer ramie was better in {counts[analysis.FASTER]}, worse in "
-            f"{counts[analysis.SLOWER]}, and in {counts[analysis.UNDECIDED]} the measurements do not tell them apart.\n\n{table_of(m)}\n\n"
-            f"ramie's own figure, then how many times as much others take, on {' / '.join(map(str, workers))} worker"
-            f"{'s' if max(workers) > 1 else ''}: medians of pairs that ran one after the other, up to {rounds} of them. Bold: the 95 % interval "
-            f"leaves no doubt; ≈: it does not tell them apart. By `{command}`, {results['started'][:10]}, ramie "
-            f"{machine.get('ramie_revision', '?')}, {machine.get('cpu', '?')}, {machine.get('cores_allowed', '?')} cores, load average "
-            f"{number(analysis.median(loads)) if loads else '?'}.\n")
+    versions = "; ".join(f"{peer['name']}: {peer['version']}" for peer in results["peers"].values() if peer.get("version"))
+    all_cores = (f" {max(workers)} workers on {max(workers)} cores leave none for anything else on the machine."
+                 if max(workers) == machine.get("cores_allowed") and max(workers) > 1 else "")
+    load = analysis.median(loads) if loads else 0
+    busy = (" **The machine was busy with other programs, so all times are too long; read the ratios only.**"
+            if load > 1 + (machine.get("cores_allowed") or 1) else "")
+    return (f"{table}\n\n"
+            f"On {' / '.join(map(str, workers))} worker{'s' if max(workers) > 1 else ''}; less is better. The last column says how many times "
+            f"ramie's figure a peer takes with the best of the styles we wrote: the median of pairs that ran one after the other, up to {rounds} "
+            f"of them. Bold: ramie is better, and the 95 % interval of the ratio leaves no doubt; ≈: the measurements do not tell them apart."
+            f"{all_cores} Other machines give other ratios.{busy}\n\n"
+            f"Measured by `{command_of(results['choice'])}`, {results['started'][:10]}, ramie {machine.get('ramie_revision', '?')}, on "
+            f"{machine_text(machine)}, load average {number(load) if loads else '?'}."
+            f"{f' {versions}.' if versions else ''}\n")
 
 
 def write_into(path, text):
@@ -99,13 +154,13 @@ def write_into(path, text):
     path = Path(path)
     document = path.read_text(encoding="utf-8")
     if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
-        raise MarkdownError(f"{path}: has not one line '{BEGIN}' and after it one '{END}'")
+        raise MarkdownError(f"{path}: must have one line '{BEGIN}' and after it one '{END}'")
     before, rest = document.split(BEGIN)
     path.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 def run(results_path, into):
-    """The verdict on standard output, or in a document."""
+    """The table on standard output, or in a document."""
     text = verdict(store.load(results_path))
     if into is None:
         print(text, end="")

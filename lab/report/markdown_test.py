@@ -1,51 +1,74 @@
+"""The table of the front page, from made-up results; and whether its rows and styles exist in the lab."""
+
 import tempfile
 import unittest
 from pathlib import Path
 
+from compare import install, manifest
+from compare.cases import all_cases
+
 from report import markdown
 
 
-def case(family, workers, contestants, label="", oversubscribed=False):
-    return {"group": f"{family} {label}, {workers}w", "family": family, "label": label, "experiment": "1 skynet", "title": f"The {family}",
+def case(family, workers, contestants, oversubscribed=False):
+    return {"group": f"{family}, {workers}w", "family": family, "label": "", "experiment": "1 skynet", "title": f"The {family}",
             "workload": family, "unit": "x", "workers": workers, "parameters": {}, "metric": "ns_per_unit", "metric_title": "ns a fiber",
             "more_is_better": False, "memory": "", "headline": True, "contestants": contestants, "reference": contestants[0],
             "oversubscribed": oversubscribed}
 
 
 def made_up():
-    values = {"ramie/channel": 50, "ramie/actor": 40, "go/channel": 1000, "go/slow": 5000, "rayon/join": 51, "may/x": 20, "chili/x": 100}
-    cases = [case("skynet", n, list(values), oversubscribed=n > 2) for n in (1, 2, 4)] + [case("unknown", 1, list(values))]
+    trees = {"ramie/channel": 50, "go/channel": 1000, "go/buffered": 900, "tokio/join": 10, "tokio/mpsc": 200}
+    forks = {"ramie/fork_join": 50, "rayon/join": 51, "chili/join": 20, "chili/spawned": 1}
+    groups = [("skynet", trees, n) for n in (1, 2, 4)] + [("skynet-fork-join", forks, n) for n in (1, 2)] + [("unknown", trees, 1)]
+    cases = [case(family, n, list(values), oversubscribed=n > 2) for family, values, n in groups]
     samples = [{"group": c["group"], "contestant": key, "round": r, "ok": True, "load": 0.5,
                 "ns_per_unit": value * (1 + (-0.1 if r % 2 else 0.1) * key.startswith("rayon") + r % 5 * 0.001)}
-               for c in cases for key, value in values.items() for r in range(7)]
-    peers = {key: {"name": name} for key, name in (("go", "Go"), ("rayon", "rayon"), ("may", "may"), ("chili", "a | b"))}
-    return {"program": "ramie compare", "format": 1, "started": "2026-11-22T01:02:03", "choice": {"size": "quick"},
-            "machine": {"cpu": "made up", "cores_allowed": 2, "ramie_revision": "abc"}, "peers": peers, "cases": cases, "samples": samples}
+               for c, (_, values, _) in zip(cases, groups) for key, value in values.items() for r in range(7)]
+    peers = {key: {"name": name, "version": version} for key, name, version in
+             (("go", "Go", "go1.24"), ("rayon", "rayon", ""), ("tokio", "tokio", ""), ("chili", "a | b", ""))}
+    return {"program": "ramie compare", "format": 1, "started": "2026-11-22T01:02:03", "choice": {"size": "quick", "workloads": ["skynet"]},
+            "machine": {"cpu": "made up", "cores_allowed": 2, "kernel": "Linux 6.18.1-x", "ramie_revision": "abc"}, "peers": peers,
+            "cases": cases, "samples": samples}
 
 
 class Verdict(unittest.TestCase):
     def setUp(self):
         self.text = markdown.verdict(made_up())
-        self.rows = [line for line in self.text.splitlines() if line.startswith("|")]
+        self.rows = [line for line in self.text.splitlines() if line.startswith("|")][2:]
 
     def test_a_row_for_each_case_that_belongs_on_a_front_page(self):
-        self.assertEqual(len(self.rows), 3)
-        self.assertIn("The skynet, ns a fiber", self.rows[2])
-        self.assertEqual({row.replace("\\|", "").count("|") for row in self.rows}, {5})
+        self.assertEqual(len(self.rows), 2)
+        self.assertEqual({row.replace("\\|", "").count("|") for row in self.rows}, {4})
 
-    def test_the_best_style_of_a_peer_and_who_is_closest(self):
-        cells = [cell.strip() for cell in self.rows[2].replace("\\|", "/").split("|")]
-        self.assertEqual(cells[2], "50.0 / 50.0")  # the reference; without the oversubscribed one
-        self.assertEqual(cells[3], "**20.0** / **20.0**")
-        self.assertTrue(cells[4].startswith("may 0.400 (worse) / 0.400 (worse), rayon"), cells[4])
-        self.assertIn("a / b **2.00**", cells[4])
+    def test_what_is_not_won_comes_first(self):
+        self.assertIn("fork/join", self.rows[0])
+        self.assertIn("(worse)", self.rows[0])
+        self.assertNotIn("(worse)", self.rows[1])
+
+    def test_the_best_style_of_the_same_construct(self):
+        self.assertIn("| fiber and `channel` 50.0 / 50.0 |", self.rows[1])  # the reference; without the oversubscribed one
+        self.assertIn("Go goroutine and `chan` **18.0** / **18.0**", self.rows[1])
+        self.assertIn("tokio task and `mpsc` **4.00** / **4.00**", self.rows[1])  # joining is another construct
+        self.assertIn("a \\| b `join` 0.400 (worse) / 0.400 (worse)<br>rayon", self.rows[0])
 
     def test_what_cannot_be_told_apart_is_not_claimed(self):
-        self.assertIn("≈ ", self.rows[2])
+        self.assertIn("rayon `join` ≈ ", self.rows[0])
 
     def test_says_what_it_was_measured_on(self):
-        for part in ("made up", "2 cores", "abc", "2026-11-22", "./run compare`", "up to 7 of them", "on 1 / 2 workers"):
+        for part in ("made up", "2 cores", "Linux 6.18.1,", "abc", "2026-11-22", "`./run compare --workload skynet`", "up to 7 of them",
+                     "On 1 / 2 workers", "Go: go1.24"):
             self.assertIn(part, self.text)
+
+    def test_says_so_if_the_machine_was_busy(self):
+        self.assertNotIn("was busy", self.text)
+        results = made_up()
+        for sample in results["samples"]:
+            sample["load"] = 9
+        self.assertIn("was busy", markdown.verdict(results))
+
+    def test_counts_no_victories(self):
+        self.assertNotRegex(self.text, r"better in \d+|\d+ comparisons")
 
     def test_ramie_alone_has_no_verdict(self):
         results = made_up()
@@ -53,6 +76,25 @@ class Verdict(unittest.TestCase):
             c["contestants"] = c["contestants"][:1]
         with self.assertRaises(markdown.MarkdownError):
             markdown.verdict(results)
+
+    def test_other_results_have_no_verdict(self):
+        results = made_up()
+        results["cases"] = results["cases"][-1:]
+        with self.assertRaises(markdown.MarkdownError):
+            markdown.verdict(results)
+
+
+class Rows(unittest.TestCase):
+    def test_are_of_cases_and_styles_that_there_are(self):
+        cases = {one.key: one for one in all_cases("quick")}
+        peers = manifest.read_all(install.PEERS)
+        self.assertEqual(len(markdown.ROWS), 6)
+        for front in markdown.ROWS:
+            self.assertIn(front.case, cases)
+            self.assertFalse(cases[front.case].more_is_better)
+            for system, (_, styles) in front.peers.items():
+                offered = peers[system].abilities[cases[front.case].family].styles
+                self.assertLessEqual(set(styles), set(offered), (front.case, system))
 
 
 class Documents(unittest.TestCase):
@@ -70,6 +112,10 @@ class Documents(unittest.TestCase):
         for document in ("", markdown.BEGIN, markdown.END, f"{markdown.END}{markdown.BEGIN}", f"{markdown.BEGIN * 2}{markdown.END}"):
             with self.assertRaises(markdown.MarkdownError):
                 self.write(document)
+
+    def test_the_front_page_has_the_marks(self):
+        text = (install.ROOT / "README.md").read_text(encoding="utf-8")
+        self.assertEqual((text.count(markdown.BEGIN), text.count(markdown.END)), (1, 1))
 
 
 if __name__ == "__main__":

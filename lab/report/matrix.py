@@ -1,16 +1,17 @@
-"""Skynet by policy, stacks and malloc, as the table of Boost.Fiber's performance page has it."""
+"""Skynet by policy, stacks and malloc, as in the table of Boost.Fiber's performance page."""
 
 from compare.analysis import number
 
 from report import page
 from report.page import Cell
 
+# "fresh" is in results of before 0.1 only.
 OWN_STACKS = {"": "pooled, guarded", "pooled": "pooled", "fresh": "mapped anew, guarded"}
 PEER_STACKS = {"mapped": "mapped anew, guarded", "pooled": "pooled"}
 
 
 def parts_of(contestant):
-    """(who, policy, stacks, malloc): "ramie/channel@round_robin~fresh+mimalloc" as the table has it."""
+    """(system, policy, stacks, malloc): "ramie/channel@round_robin~fresh+mimalloc" as in the table."""
     rest, _, malloc = contestant.partition("+")
     system, _, style = rest.partition("/")
     if system == "ramie":

@@ -1,4 +1,4 @@
-"""What the page shows, taken out of a results file: no HTML and no drawing here."""
+"""The contents of the page, from a results file: no HTML and no drawing here."""
 
 from collections import OrderedDict
 
@@ -25,7 +25,9 @@ class Model:
         self.lines = {case["group"]: verdict.lines_of(results, case) for case in self.cases}
 
     def name(self, contestant):
-        """As it is called on the page: "Go channel"."""
+        """Its name on the page: "Go channel"; ramie alone needs no name."""
+        if not self.results["peers"]:
+            return style_of(contestant)
         return f"{self.names.get(system_of(contestant), system_of(contestant))} {style_of(contestant)}"
 
     def colour(self, contestant):
@@ -46,7 +48,7 @@ class Model:
         return found
 
     def samples(self, case, contestant, metric):
-        """[value of each round that is right]"""
+        """[value of each correct round]"""
         samples = store.samples_of(self.results, case["group"]).get(contestant, [])
         return list(analysis.values_by_round(samples, metric).values())
 
@@ -62,7 +64,7 @@ class Model:
         return verdict.best_of_system(self.results, case, system)
 
     def tally(self):
-        """{verdict: how often}, over every peer's best style of every headline case."""
+        """{verdict: count}, over every peer's best style of every headline case."""
         counts = {analysis.FASTER: 0, analysis.SLOWER: 0, analysis.UNDECIDED: 0}
         for case in self.cases:
             for peer in self.peers() if case["headline"] else ():
@@ -82,7 +84,7 @@ def parameters_text(case):
 
 
 def same_size(one, other):
-    """Whether two cases differ in nothing but the factorisation."""
+    """Do two cases differ in nothing but the factorisation?"""
     def without(case):
         return {name: value for name, value in case["parameters"].items() if name != "messages-only"}
     return without(one) == without(other)

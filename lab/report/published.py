@@ -1,4 +1,4 @@
-"""What others have published about these experiments: old figures from other machines, shown beside ours as claims."""
+"""Figures that others have published about these experiments: old ones from other machines, shown beside ours as claims."""
 
 PUBLISHED = {
     "1 skynet": {

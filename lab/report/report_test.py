@@ -1,4 +1,4 @@
-"""The page, made from results that are made up, and looked at in a browser where there is one."""
+"""The page, from made-up results, viewed in a browser if there is one."""
 
 import json
 import math
@@ -24,7 +24,7 @@ REQUIRED = os.environ.get("RAMIE_REQUIRE_BROWSER") == "1"
 
 
 def plotting_python():
-    """One that has matplotlib, or None."""
+    """A Python that has matplotlib, or None."""
     for candidate in (os.environ.get("RAMIE_PYTHON"), sys.executable, "/usr/bin/python3"):
         if candidate and shutil.which(candidate) and subprocess.run(
                 [candidate, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
@@ -69,7 +69,7 @@ def made_up_results(rounds=4):
 
 
 def pixels(path):
-    """(width, height, how many different rows of pixels) of a PNG with 8 bits a channel, not interlaced."""
+    """(width, height, number of different rows of pixels) of a PNG with 8 bits a channel, not interlaced."""
     data = Path(path).read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n", "is no PNG"
     place, packed, width, height, channels = 8, b"", 0, 0, 0
@@ -176,10 +176,18 @@ class Page(unittest.TestCase):
         self.assertNotEqual(*looks)
 
 
-BENCH = {"program": "ramie-lab bench", "started": "2026-01-01", "took_seconds": 1, "machine": {"cpu": "made up"}, "results": [
-    {"system": "ramie", "workload": "skynet", "style": style, "workers": workers, "unit": "fiber", "units": 100,
-     "seconds": [1e-6, 2e-6, 3e-6], "peak_rss_bytes": 5_000_000, "ok": True, "options": {"parameters": {"leaves": 100}}}
-    for style, workers in (("plain", 1), ("scope", 1), ("scope", 2))]}
+def measured(workload, style, workers=1, parameters=None, seconds=(1e-6, 2e-6, 3e-6), **more):
+    return {"system": "ramie", "workload": workload, "style": style, "workers": workers, "unit": "fiber", "units": 100, "seconds": list(seconds),
+            "peak_rss_bytes": 5_000_000, "ok": True, "options": {"parameters": parameters or {}}, **more}
+
+
+def bench_results():
+    results = [measured("skynet", style, workers, {"leaves": 100}) for style, workers in (("plain", 1), ("scope", 1), ("scope", 2))]
+    results += [measured("yield", "plain", seconds=(1e-7,) * 3), measured("yield", "fibers", plain_busy_cores=[0.5, 0.5, 1.0]),
+                measured("spawn", "thread", seconds=(1e-3,) * 3), measured("stream", "buffered"), measured("actors", "tell")]
+    results += [measured("overhead", "channel", workers, {"n": n, "x": x}, figures={"share_of_direct": [0.5] * 3, "direct_ns_per_call": [1.0] * 3})
+                for n in (1, 100) for x in (100, 1000, 10_000, 100_000) for workers in (1, 2)]
+    return {"program": "ramie-lab bench", "started": "2026-01-01", "took_seconds": 1, "machine": {"cpu": "made up"}, "results": results}
 
 
 class Matrix(unittest.TestCase):
@@ -206,16 +214,72 @@ class Matrix(unittest.TestCase):
 
 @unittest.skipUnless(PYTHON or REQUIRED, "no Python with matplotlib here")
 class Alone(unittest.TestCase):
-    def test_results_of_the_bench_become_a_page(self):
+    @classmethod
+    def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "bench.json"
-            path.write_text(json.dumps(BENCH), encoding="utf-8")
+            path.write_text(json.dumps(bench_results()), encoding="utf-8")
             done = subprocess.run([PYTHON, "-m", "report", str(path)], cwd=LAB, capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            html = path.with_suffix(".html").read_text(encoding="utf-8")
-        self.assertIn("ramie, measured", html)
-        self.assertIn("<td>scope</td>", html)
-        self.assertIn("20.0", html)
+            if done.returncode != 0:
+                raise AssertionError(done.stderr)
+            cls.html = path.with_suffix(".html").read_text(encoding="utf-8")
+
+    def test_results_of_the_bench_become_a_page(self):
+        self.assertIn("ramie, measured", self.html)
+        self.assertIn("<td>scope</td>", self.html)
+        self.assertIn("20.0", self.html)
+
+    def test_begins_with_four_pictures_and_ends_with_the_table(self):
+        pictures = [self.html.index(f"<h3>{title} <small>") for title in ("Fibers", "Channels", "Actors", "Fork and join")]
+        self.assertEqual(pictures, sorted(pictures))
+        self.assertLess(pictures[-1], self.html.index("<table>"))
+        self.assertLess(self.html.rindex("<figure>"), self.html.index('id="numbers"'))
+
+    def test_marks_a_call_and_a_thread(self):
+        self.assertIn("a function call, 1.0 ns", self.html)
+        self.assertIn("start and join a thread of the system, 10 us", self.html)
+        places = [float(place) for place in re.findall(r'<i class="(?:call|thread)" style="left:([\d.]+)%', self.html)]
+        self.assertEqual(len(set(places)), 2)
+        self.assertTrue(all(0 <= place <= 100 for place in places))
+
+    def test_bars_are_as_long_as_what_they_show(self):
+        width = {text: float(share) for share, text in re.findall(r'width:([\d.]+)%"><b>([^<]+)<', self.html)}
+        call, thread = [float(place) for place in re.findall(r'class="(?:call|thread)" style="left:([\d.]+)%', self.html)[:2]]
+        # On a logarithmic scale: 20 ns lie between a call of 1 ns and a thread of 10,000 ns as log 20 between 0 and 4.
+        self.assertAlmostEqual(width["20 ns"], call + (thread - call) * math.log10(20) / 4, delta=0.2)
+
+    def test_says_that_other_programs_ran(self):
+        self.assertIn("ran only 50 % of the time", self.html)
+
+    def test_labels_say_what_a_row_is(self):
+        self.assertIn("One square root per goroutine, 1,000 of them", self.html)
+        self.assertIn("100 square roots per goroutine, 100,000 of them", self.html)
+
+    def test_the_chart_of_experiment_4_has_its_values(self):
+        chapter = self.html[self.html.index('id="4-goroutine-overhead"'):]
+        self.assertEqual(chapter[:chapter.index("</figure>")].count("<svg "), 1)
+        shares = re.findall(r"<td>0\.500</td>", chapter[:chapter.index("</details>")])
+        self.assertEqual(len(shares), 16)
+
+
+class Plan(unittest.TestCase):
+    def test_experiment_4_has_four_sizes_in_each_plan(self):
+        plan = (LAB / "commands" / "bench_plan.cpp").read_text(encoding="utf-8")
+        entry = plan[plan.index('"4 overhead"'):]
+        sizes = re.findall(r'\{"x", "([\d,]+)"\}', entry[:entry.index('"fib"')])
+        self.assertEqual(len(sizes), 2)
+        for size in sizes:
+            self.assertGreaterEqual(len(size.split(",")), 4)
+
+    def test_the_pictures_show_what_is_measured(self):
+        from report import opening
+        plan = (LAB / "commands" / "bench_plan.cpp").read_text(encoding="utf-8")
+        sources = [path.read_text(encoding="utf-8") for path in (LAB / "workloads").glob("*.cpp")]
+        for picture in opening.PICTURES:
+            for row in picture.rows:
+                self.assertRegex(plan, rf'"{row.workload}",\s+"(all|[^"]*\b{row.style}\b[^"]*)",')
+                source = next(text for text in sources if re.search(rf'\.name = "{row.workload}",\s+\.summary', text))
+                self.assertIn(f'{{"{row.style}", ', source)
 
 
 class Refusals(unittest.TestCase):

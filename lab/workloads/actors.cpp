@@ -1,4 +1,4 @@
-// The smallest things that actors do: a message there and back, a burst, a request, a life.
+// The basic operations of actors: a message there and back, a burst, a request, a lifetime.
 #include <lab/harness/memory.hpp>
 #include <lab/harness/session.hpp>
 #include <lab/workloads/plain_calls.hpp>
@@ -143,7 +143,7 @@ run_result idle(session& s) {
 workload actors_workload() {
   return {
       .name = "actors",
-      .summary = "messages between actors, and their making and ending",
+      .summary = "messages between actors; starting and stopping them",
       .unit = "message",
       .parameters = {{.name = "count",
                       .help = "messages, requests, or actors",
@@ -170,7 +170,7 @@ workload idle_actors_workload() {
           "memory of actors that do nothing, with an empty mailbox and 8 bytes of state, and the time to make them",
       .unit = "actor",
       .parameters = {{.name = "count", .help = "actors", .standard = 1'000'000, .min = 1, .max = 100'000'000}},
-      .styles = {{"idle", "spawned, never told anything while it is looked at", true, idle}},
+      .styles = {{"idle", "actors that get no message while they are measured", true, idle}},
       .yardstick = "",
       .standard_runs = 3,
       .standard_warmup = 0,

@@ -1,6 +1,6 @@
-// Experiment 5: actors with state of their own, which each message reads and writes at random places. Who runs whom,
-// and whether what a worker has in its caches is of use to it again, decides the time. The original lets each actor
-// give itself its next message; talking actors send it to each other, as in real systems: all alike, or most of them to
+// Experiment 5: actors with state of their own, which each message reads and writes at random places. The time depends
+// on the worker that runs an actor, and on whether that worker's caches are still useful. In the original each actor
+// sends itself its next message; talking actors send it to each other, as in real systems: to all alike, or mostly to
 // some that one worker has to itself where they are dealt to the workers in turn (--hot).
 #include <lab/harness/error.hpp>
 #include <lab/harness/memory.hpp>
@@ -30,7 +30,7 @@ struct work {
 
 class cell;
 
-/// To whom messages go that are sent to anybody: to all alike, or `percent` of them to each `every`-th.
+/// The receivers of messages that are sent at random: all alike, or `percent` of them each `every`-th.
 struct aim {
   std::size_t actors;
   std::size_t percent;
@@ -45,7 +45,7 @@ struct aim {
   }
 };
 
-/// What all actors share and nobody changes while they run.
+/// What all actors share; constant while they run.
 struct world {
   std::int64_t accesses;
   bool talking;
@@ -121,7 +121,7 @@ struct plan {
   std::vector<state> states = {};
 };
 
-/// The accesses alone, one message after the other in one thread: less than that no executor needs, on one worker.
+/// The accesses alone, one message after the other in one thread: no executor needs less on one worker.
 run_result by_calls(session& s) {
   struct plain_cell {
     state* words;
@@ -131,7 +131,7 @@ run_result by_calls(session& s) {
   std::vector<plain_cell> cells;
   cells.reserve(p.states.size());
   for (state& words : p.states) cells.push_back({&words, peer::random_numbers{cells.size() + 1}});
-  std::vector<std::size_t> lines;  // whose turn is next in each
+  std::vector<std::size_t> lines;  // the next actor of each
   lines.reserve(static_cast<std::size_t>(p.lines));
   for (std::int64_t i = 0; i < p.lines; ++i) lines.push_back(static_cast<std::size_t>(i % p.actors));
   double seconds = 0;
@@ -187,9 +187,13 @@ workload affinity_workload() {
             .min = 0,
             .max = 100},
            {.name = "every", .help = "see --hot", .standard = 2, .min = 2, .max = 1024},
-           {.name = "messages", .help = "on their way at once, if talking", .standard = 12, .min = 1, .max = 1'000'000},
+           {.name = "messages",
+            .help = "messages under way at once, if talking",
+            .standard = 12,
+            .min = 1,
+            .max = 1'000'000},
            {.name = "count", .help = "messages in all", .standard = 1'000'000, .min = 1, .max = 1'000'000'000}},
-      .styles = {{"actor", "actors; --placement says who runs them", true, by_actors},
+      .styles = {{"actor", "actors; --placement says where they run", true, by_actors},
                  {"plain", "the accesses alone, in one thread", false, by_calls}},
       .yardstick = "plain",
   };

@@ -22,7 +22,7 @@ std::int64_t fiber_chain::run() {
     return 0;
   });
   driver_may_start_.store(true, std::memory_order_release);
-  // Asleep, so that this fiber is not among those that the driver's yield goes through. How late it wakes is not
+  // Asleep, so that it is not among the fibers that the driver's yield passes through. How late it wakes is not
   // measured.
   while (!finished_.load(std::memory_order_acquire)) ramie::this_fiber::sleep_for(std::chrono::milliseconds{1});
   const std::int64_t links = last_.join();

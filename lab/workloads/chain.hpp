@@ -1,13 +1,12 @@
 // Many fibers parked at once by nothing but spawn and join: a chain in which each link joins the one before it.
 //
-// 1. The driver spawns a link, hands it the handle of the link before it (the first link gets the handle of the driver
-// itself),
-//    and yields until the link says that it has started.
-// 2. The link joins what it was handed. It has to park: its predecessor has started too (else join might run it in
-// place) and cannot end
-//    before the driver does. So there is one park a link, and never more than one runnable fiber besides the new link.
-// 3. When a batch is complete the driver ends. That wakes the first link, whose end wakes the second, and so on.
-// 4. The last link of a batch, once woken, is the driver of the next one. The last of all stops the clock.
+//  1. The driver spawns a link, hands it the handle of the link before it (the first link gets the driver's), and
+//     yields until the link says that it has started.
+//  2. The link joins what it was handed. It has to park: its predecessor has started too (otherwise join might run it
+//     in place) and cannot end before the driver does. So there is one park a link, and never more than one runnable
+//     fiber besides the new link.
+//  3. When a batch is complete the driver ends. That wakes the first link, whose end wakes the second, and so on.
+//  4. The last link of a batch, once woken, is the driver of the next one. The last of all stops the clock.
 //
 // A link costs one spawn, one park, one wake-up, one end, and one yield of the driver.
 #pragma once
@@ -27,14 +26,14 @@ class fiber_chain {
   /// `all_parked` is called by the driver whenever all links of a batch are parked.
   fiber_chain(std::int64_t batches, std::int64_t links_each, std::function<void()> all_parked = {});
 
-  /// Runs all batches. Call once, from a fiber: suspends. Returns how many links there were, as counted from one link's
+  /// Runs all batches. Call once, from a fiber: suspends. Returns the number of links, counted from one link's
   /// result to the next. Throws what spawning or `all_parked` threw, after the links that exist have ended.
   std::int64_t run();
 
   /// From the first spawn to the end of the last link.
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(stop_ - start_).count(); }
-  /// The part of it in which the links of the last batch were made and parked, and that in which they were woken and
-  /// ended. What `all_parked` took is in neither.
+  /// The part of it in which the links of the last batch were made and parked, and the part in which they were woken
+  /// and ended. Neither contains the time of `all_parked`.
   [[nodiscard]] double parking_seconds() const { return std::chrono::duration<double>(parked_ - batch_start_).count(); }
   [[nodiscard]] double ending_seconds() const { return std::chrono::duration<double>(stop_ - release_).count(); }
 

@@ -104,7 +104,7 @@ parameter capacity_parameter(std::int64_t standard) {
           .max = 1'000'000};
 }
 
-/// A function, for the tests ask for workloads before all constants have their values.
+/// A function, because the tests ask for workloads before all constants are initialised.
 style plain() { return {"plain", "a noinline function call in place of each message, the yardstick", false, by_plain}; }
 
 }  // namespace

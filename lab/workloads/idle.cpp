@@ -1,4 +1,4 @@
-// What a runtime with nothing to do costs.
+// The cost of an idle runtime.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/registry.hpp>
 
@@ -25,7 +25,7 @@ run_result idle_for(std::int64_t seconds) {
 run_result by_plain(session& s) { return idle_for(s.parameter("seconds")); }
 
 run_result unused(session& s) {
-  // It has worked before, or threads that are started on demand would not be there to be measured.
+  // It has worked before, or threads that are started on demand would be missing.
   s.runtime().run([] { ramie::spawn([] {}).join(); });
   return idle_for(s.parameter("seconds"));
 }
@@ -43,12 +43,12 @@ run_result all_asleep(session& s) {
 workload idle_workload() {
   return {
       .name = "idle",
-      .summary = "CPU time that a runtime with nothing to do uses; seconds are of CPU time, units of real time",
+      .summary = "CPU time of a runtime with nothing to do; seconds are CPU time, units are real time",
       .unit = "second",
       .parameters = {{.name = "seconds", .help = "how long to do nothing", .standard = 5, .min = 1, .max = 3600}},
       .styles =
           {
-              {"plain", "no runtime: what the measuring itself uses", false, by_plain},
+              {"plain", "no runtime: what the measurement itself uses", false, by_plain},
               {"unused", "a runtime that has run one fiber and has none left", true, unused},
               {"asleep", "a runtime whose only fiber sleeps", true, all_asleep},
           },

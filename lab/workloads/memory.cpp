@@ -1,4 +1,4 @@
-// How much memory lightweight threads take: parked ones, which have a stack, and tasks that nobody has started.
+// How much memory lightweight threads take: parked ones, which have a stack, and tasks that were not started.
 #include <lab/harness/error.hpp>
 #include <lab/harness/memory.hpp>
 #include <lab/harness/session.hpp>
@@ -15,7 +15,7 @@
 namespace ramie::lab {
 namespace {
 
-/// Refuses what would bring the machine down: being killed for want of memory takes more than this process along.
+/// Refuses sizes that would exhaust the machine's memory: that kills other processes as well.
 void check_memory(std::int64_t count, std::int64_t bytes_each) {
   const double wanted = static_cast<double>(count) * static_cast<double>(bytes_each);
   const auto available = static_cast<double>(available_memory());
@@ -58,10 +58,10 @@ run_result parked(session& s) {
                       {"wake_and_end_ns_per_fiber", chain.ending_seconds() * 1e9 / static_cast<double>(count)}}};
 }
 
-/// As Go's program: all are spawned, all wait on one channel, which is then closed.
+/// As the program in Go: all are spawned, all wait on one channel, which is then closed.
 run_result on_channel(session& s) {
   constexpr std::int64_t bytes_each_about = 8192;
-  constexpr std::int64_t burst = 1000;  // a worker that spawned them all at a go would be taken for stalled
+  constexpr std::int64_t burst = 1000;  // a worker that spawned them all at once would look stalled
   const std::int64_t count = s.parameter("count");
   check_memory(count, bytes_each_about);
   ramie::channel<std::int64_t> gate;
@@ -94,7 +94,7 @@ run_result on_channel(session& s) {
                       {"wake_and_end_ns_per_fiber", ending * 1e9 / static_cast<double>(count)}}};
 }
 
-/// Spare workers would start the tasks as soon as making them has taken long enough to look like a stall.
+/// Spare workers would start the tasks once making them takes long enough to look like a stall.
 void without_spares(ramie::runtime_options& options) { options.spare_workers = 0; }
 
 run_result unstarted(session& s) {

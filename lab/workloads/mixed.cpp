@@ -160,7 +160,7 @@ run_result by_plain(session& s) {
 workload mixed_workload() {
   return {
       .name = "mixed",
-      .summary = "experiment 3: tokens go round in rings of actors that are built anew, beside factorisations",
+      .summary = "experiment 3: tokens go round in rings of actors that are rebuilt, beside factorisations",
       .unit = "message",
       .parameters =
           {{.name = "rings", .help = "rings at once", .standard = 20, .min = 1, .max = 100'000},
@@ -171,7 +171,7 @@ workload mixed_workload() {
             .max = 1'000'000},
            {.name = "token", .help = "what the token starts with", .standard = 10'000, .min = 0, .max = 1'000'000'000},
            {.name = "repetitions",
-            .help = "rings that a master builds, one after the other",
+            .help = "rings that each master builds, one after the other",
             .standard = 5,
             .min = 1,
             .max = 1'000'000},

@@ -1,4 +1,4 @@
-// Several that want one lock, again and again, and do next to nothing with it.
+// Several fibers take one lock again and again, and do next to nothing with it.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/plain_calls.hpp>
 #include <lab/workloads/registry.hpp>
@@ -56,9 +56,9 @@ run_result by_std(session& s) {
 workload mutex_workload() {
   return {
       .name = "mutex",
-      .summary = "fibers that do nothing but take one lock, count, and give it back",
+      .summary = "fibers that do nothing but lock, count and unlock",
       .unit = "lock",
-      .parameters = {{.name = "fibers", .help = "how many want the lock", .standard = 4, .min = 1, .max = 10'000},
+      .parameters = {{.name = "fibers", .help = "fibers that want the lock", .standard = 4, .min = 1, .max = 10'000},
                      {.name = "count", .help = "locks of each", .standard = 1'000'000, .min = 1, .max = 1'000'000'000}},
       .styles =
           {

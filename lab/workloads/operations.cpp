@@ -1,6 +1,5 @@
-// What each single operation costs where nothing is in its way: on one worker, with nobody else who wants the same.
-// What waits, spawns and talks has workloads of its own (yield, spawn, pingpong, actors, ...); here is the rest of a
-// table of costs.
+// What each single operation costs when uncontended: on one worker, with no other user. Waits, spawns and messages have
+// workloads of their own (yield, spawn, pingpong, actors, ...); this is the rest of a table of costs.
 #include <lab/harness/opaque.hpp>
 #include <lab/harness/session.hpp>
 #include <lab/workloads/plain_calls.hpp>
@@ -23,13 +22,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How many units there are of what is slow: of so many that were asked for one takes place.
+/// The number of units of a slow operation: one for each `share` that were asked for.
 std::int64_t one_in(std::int64_t share, const session& s) {
   return std::max<std::int64_t>(1, s.parameter("count") / share);
 }
 
-/// An operation is an object of a type of its own that lives as long as a run, and one call of it is one unit; it
-/// returns 1 if all was as it should be.
+/// An operation is an object of a type of its own that lives for one run; one call of it is one unit. It returns 1 if
+/// the result is right.
 template <class Operation, std::int64_t share = 1>
 run_result by(session& s) {
   const std::int64_t count = one_in(share, s);
@@ -240,7 +239,7 @@ struct deadlines {
   }
 };
 
-/// A fiber that waits is asked to stop, wakes up, throws, catches, ends.
+/// A waiting fiber is asked to stop, wakes up, throws, catches, ends.
 struct cancels {
   std::int64_t operator()() const {
     ramie::event never;
@@ -270,7 +269,7 @@ struct helpers {
   }
 };
 
-/// From a thread that is no worker, and back.
+/// From a thread that is not a worker, and back.
 run_result by_run(session& s) {
   const std::int64_t count = one_in(100, s);
   ramie::runtime& rt = s.runtime();
@@ -323,7 +322,7 @@ struct looks_up {
 workload operations_workload() {
   return {
       .name = "operations",
-      .summary = "each single operation with nothing in its way, a style each",
+      .summary = "each operation of the library, uncontended; a style each",
       .unit = "operation",
       .parameters = {{.name = "count",
                       .help = "operations; of the slow ones a 10th to a 1000th",
@@ -347,7 +346,7 @@ workload operations_workload() {
               {"latch", "make a latch, count down, wait", true, by<latches>},
               {"wait_group", "add, done, wait", true, by<groups>},
               {"call_once", "call_once after the first time", true, by<onces>},
-              {"notify", "notify_one on a condition_variable for which nobody waits", true, by<notifies_nobody>},
+              {"notify", "notify_one on a condition_variable without waiters", true, by<notifies_nobody>},
               {"promise", "make a promise, get_future, set_value, get", true, by<promises>},
               {"fiber_local", "look at a fiber_local", true, by<locals>},
               {"send_recv", "send and recv by one fiber, through a buffer with room", true, by<sends_with_room>},

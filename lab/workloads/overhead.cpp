@@ -19,7 +19,7 @@ RAMIE_LAB_CALL void take_roots(std::int64_t n, results& done) {
   double sum = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     double thirteen = 13;
-    asm("" : "+x"(thirteen));  // or the compiler takes the root once
+    asm("" : "+x"(thirteen));  // or the compiler computes the root once
     sum += std::sqrt(thirteen);
   }
   done.send(sum > 0);
@@ -35,8 +35,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Both in one run, so that the share is one of neighbours. The channel has room for all results: neither waits to
-/// send.
+/// Both in one run, so that both see the same machine. The channel has room for all results: no send waits.
 run_result by_channel(session& s) {
   const std::int64_t n = opaque_input(s.parameter("n"));
   const std::int64_t x = s.parameter("x");

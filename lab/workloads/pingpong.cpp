@@ -1,4 +1,4 @@
-// One message at a time from one to the other and back.
+// One message at a time from one fiber or actor to the other and back.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/plain_calls.hpp>
 #include <lab/workloads/registry.hpp>
@@ -43,7 +43,7 @@ struct ball {
 class player : public ramie::actor<player> {
  public:
   player(ramie::recipient<ball> other, std::int64_t* hits) : other_{std::move(other)}, hits_{hits} {}
-  /// The one that was made first gets to know the other one by this.
+  /// Tells the player that was made first of the other one.
   void on(const ramie::actor_ref<player>& other) {
     other_ = other;
     other_.tell(ball{*hits_});
@@ -84,7 +84,7 @@ std::string object_to_odd(std::int64_t messages) { return messages % 2 == 0 ? ""
 workload pingpong_workload() {
   return {
       .name = "pingpong",
-      .summary = "one message at a time goes from one to the other and back",
+      .summary = "one message at a time, there and back",
       .unit = "message",
       .parameters = {{.name = "messages",
                       .help = "in both directions together",

@@ -1,4 +1,4 @@
-// The yardstick of workloads that are no recursion: one function call for each thing that is counted.
+// The yardstick of workloads without recursion: one function call for each unit.
 #pragma once
 
 #include <lab/harness/session.hpp>

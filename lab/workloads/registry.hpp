@@ -1,4 +1,4 @@
-// All workloads there are. A new one is a file in this folder and a line in registry.cpp.
+// All workloads. A new one is a file in this folder and a line in registry.cpp.
 #pragma once
 
 #include <lab/harness/workload.hpp>
@@ -8,7 +8,7 @@
 
 namespace ramie::lab {
 
-/// In the order in which `ramie-lab list` shows them, the hidden ones last.
+/// In the order of `ramie-lab list`, the hidden ones last.
 const std::vector<workload>& all_workloads();
 
 /// Null if there is none of that name.

@@ -1,4 +1,4 @@
-// Styles that go wrong on purpose, so that tests can see the lab notice. Not shown to users.
+// Styles that fail on purpose, to test that the lab notices. Not shown to users.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/registry.hpp>
 

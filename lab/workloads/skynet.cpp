@@ -1,5 +1,5 @@
-// Experiment 1: a root makes ten lightweight threads, each makes ten more, down to the leaves. A leaf gives its number,
-// every other node the sum of its children's.
+// Experiment 1: a root makes ten lightweight threads, each makes ten more, down to the leaves. A leaf returns its
+// number, every other node the sum of its children's.
 #include <lab/harness/opaque.hpp>
 #include <lab/harness/session.hpp>
 #include <lab/workloads/registry.hpp>
@@ -63,7 +63,7 @@ RAMIE_LAB_CALL std::int64_t by_spawn(std::int64_t first, std::int64_t leaves) {
 
 using sums = ramie::channel<std::int64_t>;
 
-/// The original: a node is a fiber, and has a channel of its own on which its children report.
+/// The original: a node is a fiber with a channel of its own, to which its children send.
 template <std::size_t capacity>
 void by_channel_node(sums& parent, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
@@ -125,7 +125,7 @@ class node : public ramie::actor<node> {
   std::int64_t missing_ = fan_out;
 };
 
-/// Who asked for the whole sum.
+/// The actor that asks for the whole sum.
 class asker : public ramie::actor<asker> {
  public:
   explicit asker(std::int64_t* sum) : sum_{sum} {}
@@ -172,7 +172,7 @@ std::string object_to_leaves(std::int64_t leaves) {
 workload skynet_workload() {
   return {
       .name = "skynet",
-      .summary = "experiment 1: a tree of lightweight threads, ten children each; every node sums up its children",
+      .summary = "experiment 1: a tree of lightweight threads with ten children each; every node adds up its children",
       .unit = "fiber",
       .parameters = {{.name = "leaves",
                       .help = "leaves of the tree, a power of ten",

@@ -1,4 +1,4 @@
-// The life of a fiber that does next to nothing: made, run, ended; and with a wait in between.
+// The life of a fiber that does next to nothing: created, run, ended; and with a wait in between.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/chain.hpp>
 #include <lab/workloads/plain_calls.hpp>
@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace ramie::lab {
@@ -18,11 +19,11 @@ namespace {
 
 run_result by_plain(session& s) { return run_plain_calls(s, s.parameter("count")); }
 
-/// Spawns detached fibers and waits until each of them has run. A fiber sets a flag of its own: a counter common to all
+/// Spawns detached fibers and waits until each has run. Each fiber sets a flag of its own: a counter common to all
 /// would cost as much as the fiber does.
 class detached_batch {
  public:
-  static constexpr std::size_t size_max = 1000;  // fibers made before any is waited for, which keeps memory flat
+  static constexpr std::size_t size_max = 1000;  // fibers spawned before any is waited for, which keeps memory flat
 
   void run(std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) {
@@ -52,6 +53,16 @@ run_result by_batches(session& s) {
     }
   });
   return {.seconds = seconds, .units = count, .ok = done == count};
+}
+
+/// The same with system threads. They take hundreds of times as long, so there are a hundredth as many.
+run_result by_threads(session& s) {
+  const std::int64_t count = std::max<std::int64_t>(1, s.parameter("count") / 100);
+  std::int64_t sum = 0;
+  const double seconds = s.time([&] {
+    for (std::int64_t i = 0; i < count; ++i) std::thread{[&sum, i] { sum += i; }}.join();
+  });
+  return {.seconds = seconds, .units = count, .ok = sum == count * (count - 1) / 2};
 }
 
 run_result one_by_one(session& s) {
@@ -125,7 +136,7 @@ run_result chained(session& s) {
 workload spawn_workload() {
   return {
       .name = "spawn",
-      .summary = "fibers that do next to nothing: the price of making, running and ending one",
+      .summary = "the price of starting, running and ending a fiber",
       .unit = "fiber",
       .parameters = {{.name = "count", .help = "fibers", .standard = 1'000'000, .min = 1, .max = 1'000'000'000}},
       .styles =
@@ -139,6 +150,8 @@ workload spawn_workload() {
                by_batches<parked_batch>},
               {"chain", "spawn, park in a join, wake, end, 100 parked at once; plus one yield of the spawner", true,
                chained},
+              {"thread", "std::thread made and joined, one after the other; a hundredth of the count", false,
+               by_threads},
           },
       .standard_workers = "1",
   };

@@ -49,7 +49,7 @@ RAMIE_LAB_CALL std::int64_t by_spawn(std::int64_t low, std::int64_t high) {
   return left.join() + right.join();
 }
 
-/// Go's way: both halves report on a channel.
+/// Go's way: both halves send their sums on a channel.
 void by_channel_node(ramie::channel<std::int64_t>& parent, std::int64_t low, std::int64_t high) {
   if (low == high) {
     parent.send(low);
@@ -90,7 +90,7 @@ workload sum_workload() {
                       .help = "the greatest number; there are 2*high - 1 processes",
                       .standard = 10'000'000,
                       .min = 1,
-                      .max = 3'000'000'000}},  // twice the sum still fits 64 bits
+                      .max = 3'000'000'000}},  // twice the sum still fits into 64 bits
       .styles =
           {
               {"plain", "noinline function calls, the yardstick", false, run<by_plain>},

@@ -1,4 +1,4 @@
-// Whether what is due every millisecond comes every millisecond while others compute without end.
+// Does a tick that is due every millisecond come every millisecond while other fibers compute without end?
 #include <lab/harness/session.hpp>
 #include <lab/workloads/registry.hpp>
 
@@ -21,7 +21,7 @@ struct lateness {
   std::int64_t missed = 0;
 };
 
-/// Ticks that were due before the last one was served are missed, as with a ticker that drops them.
+/// Ticks that were due before the last one was served count as missed, as with a ticker that drops them.
 lateness tick(std::int64_t ticks, steady_clock::duration period) {
   lateness found;
   auto due = steady_clock::now();
@@ -69,9 +69,9 @@ run_result beside_hogs(session& s) {
 workload ticker_workload() {
   return {
       .name = "ticker",
-      .summary = "something that is due every millisecond beside fibers that compute without end",
+      .summary = "a tick every millisecond beside fibers that compute without end",
       .unit = "tick",
-      .parameters = {{.name = "hogs", .help = "fibers that never give way", .standard = 8, .min = 0, .max = 64},
+      .parameters = {{.name = "hogs", .help = "fibers that never yield", .standard = 8, .min = 0, .max = 64},
                      {.name = "ticks", .help = "ticks to wait for", .standard = 1000, .min = 1, .max = 1'000'000},
                      {.name = "period-us",
                       .help = "microseconds from tick to tick",

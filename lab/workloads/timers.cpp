@@ -4,8 +4,8 @@
 #include <lab/workloads/registry.hpp>
 
 #include <ramie/ramie.hpp>
-#include <ramie/sched/timer_queue.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/task/timer_queue.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -26,7 +26,7 @@ double seconds_since(steady_clock::time_point start) {
 
 /// The timers that sleeping, timed waits and delayed messages are made of.
 void start_timer(ramie::detail::timer_node& node, std::int64_t deadline_ns) {
-  ramie::detail::current_worker()->timers.add(node, deadline_ns);
+  ramie::detail::current_worker()->timers_here->add(node, deadline_ns);
 }
 
 run_result cancelled(session& s) {
@@ -52,7 +52,7 @@ run_result cancelled(session& s) {
           .figures = {{"start_ns_per_timer", starting * each}, {"cancel_ns_per_timer", (seconds - starting) * each}}};
 }
 
-/// Counts its kind down; the last one says so.
+/// Decrements a shared counter; the last one signals.
 struct counted_timer : ramie::detail::timer_node {
   std::atomic<std::int64_t>* left;
   ramie::channel<bool>* all_fired;
@@ -61,7 +61,7 @@ struct counted_timer : ramie::detail::timer_node {
     auto& self = static_cast<counted_timer&>(fired);
     // The channel outlives the last decrement, this timer does not outlive any.
     ramie::channel<bool>& done = *self.all_fired;
-    if (self.left->fetch_sub(1, std::memory_order_acq_rel) == 1) done.try_send(true);
+    if (self.left->fetch_sub(1, std::memory_order_acq_rel) == 1) static_cast<void>(done.try_send(true));
   }
 };
 

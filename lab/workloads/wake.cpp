@@ -1,4 +1,4 @@
-// How long it takes until another worker does what it was asked to: one that sleeps, or one that looks for work.
+// How long it takes until another worker runs new work: one that sleeps, or one that looks for work.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/registry.hpp>
 
@@ -76,7 +76,7 @@ workload wake_workload() {
       .unit = "round trip",
       .parameters = {{.name = "count", .help = "round trips", .standard = 1000, .min = 1, .max = 10'000'000},
                      {.name = "pause-us",
-                      .help = "microseconds between them, not counted; 0: the other one still looks for work",
+                      .help = "microseconds between them, not counted; 0: the other worker still looks for work",
                       .standard = 1000,
                       .min = 0,
                       .max = 1'000'000}},

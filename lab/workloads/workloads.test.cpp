@@ -96,7 +96,7 @@ struct small_case {
   parameter_values parameters;
 };
 
-/// For GoogleTest, which would print the bytes.
+/// GoogleTest would print the bytes.
 void PrintTo(const small_case& c, std::ostream* out) { *out << c.workload << ' ' << c.style; }
 
 std::vector<small_case> all_cases() {
@@ -114,7 +114,7 @@ std::vector<small_case> all_cases() {
 std::string case_name(const testing::TestParamInfo<small_case>& info) {
   std::string name = info.param.workload + "_" + info.param.style + "_" + std::to_string(info.param.workers) + "w";
   for (const auto& [parameter, value] : info.param.parameters) name += "_" + parameter + std::to_string(value);
-  std::replace(name.begin(), name.end(), '-', '_');  // GoogleTest wants names fit for C++
+  std::replace(name.begin(), name.end(), '-', '_');  // GoogleTest requires names that are valid in C++
   return name;
 }
 

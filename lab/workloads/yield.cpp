@@ -1,4 +1,4 @@
-// What it costs to go from one fiber to the next.
+// The cost of a switch from one fiber to the next.
 #include <lab/harness/session.hpp>
 #include <lab/workloads/plain_calls.hpp>
 #include <lab/workloads/registry.hpp>
@@ -40,7 +40,7 @@ struct bare_pair {
 };
 bare_pair pair;  // of one measurement at a time
 
-/// The other side: goes back at once, for ever.
+/// The other side: switches back at once, for ever.
 void answer(std::uintptr_t word, void* worker) noexcept {
   ramie::detail::transfer t{word, worker};
   for (;;) t = ramie::detail::switch_context(pair.there, pair.here, {t.word + 1, t.worker});
@@ -64,10 +64,10 @@ run_result by_bare_switch(session& s) {
 workload yield_workload() {
   return {
       .name = "yield",
-      .summary = "fibers that do nothing but let the others run: the price of a switch",
+      .summary = "fibers that do nothing but yield: the price of a switch",
       .unit = "switch",
       .parameters =
-          {{.name = "fibers", .help = "how many take turns", .standard = 2, .min = 2, .max = 100'000},
+          {{.name = "fibers", .help = "fibers that take turns", .standard = 2, .min = 2, .max = 100'000},
            {.name = "count", .help = "yields of each", .standard = 5'000'000, .min = 1, .max = 1'000'000'000}},
       .styles =
           {

@@ -38,34 +38,38 @@ class actor {
 
   /// A reference to this actor.
   [[nodiscard]] actor_ref<A> self() noexcept { return actor_ref<A>{cell()}; }
-  /// Ends the actor after this handler. What waits in the mailbox goes to the dead letters.
+  /// Ends the actor after this handler, or after its constructor. What waits in the mailbox goes to the dead letters.
   void stop() noexcept { cell().ending = true; }
 
-  /// When `other` has ended (at once if it has already), on(ramie::down) is told, once for each call. Throws
-  /// std::bad_alloc.
-  void monitor(const any_actor& other) {
+  /// When `other` has ended (at once if it has already), on(ramie::down) is told, once for each call. What a supervisor
+  /// restarts has not ended; with monitoring::incarnation it is told of that, too. A restart of this actor itself takes
+  /// its monitors back, and the notes that have not been handled. Throws std::bad_alloc.
+  void monitor(const any_actor& other, monitoring of = monitoring::actor) {
     static_assert(detail::handles_message<A, down>, "ramie: an actor that monitors others needs on(ramie::down)");
-    detail::monitor_actor(cell(), *other.cell(), &detail::act_on_tell<A, down>);
+    detail::monitor_actor(cell(), *other.cell(), &detail::act_on_tell<A, down>, of == monitoring::incarnation);
   }
   /// Takes all monitors of `other` back. One that has ended may still be in the mailbox.
   void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell(), *other.cell()); }
   /// When one of the two ends abnormally, so does the other, unless it has an on(ramie::exit_signal): then that is told
-  /// (of normal ends too). Throws std::bad_alloc.
+  /// (of normal ends too). A restart is an end: a link ties this incarnation to the other's. Two actors have one link
+  /// at most, however often they ask for it. Throws std::bad_alloc.
   void link(const any_actor& other) { detail::link_actors(cell(), *other.cell()); }
   void unlink(const any_actor& other) noexcept { detail::unlink_actors(cell(), *other.cell()); }
 
-  /// This actor gets `m` after `delay`, if it is alive and has room then. Throws std::bad_alloc.
+  /// This actor gets `m` after `delay`, if this incarnation of it is alive then; there is always room for it. Throws
+  /// std::bad_alloc.
   template <class T>
   timer_handle send_after(std::chrono::nanoseconds delay, T&& m) {
-    using M = std::decay_t<T>;
+    using M = detail::message_for<A, T>;
     static_assert(detail::handles_message<A, M>, "ramie: send_after: this actor has no on(...) for this message");
     return detail::start_timer<M>(cell(), &detail::act_on_tell<A, M>, delay, std::chrono::nanoseconds{0},
                                   std::forward<T>(m));
   }
-  /// The same, again and again every `period` (at least a microsecond), until cancelled or the actor ends. Copies `m`.
+  /// The same, again and again every `period` (at least a microsecond), until cancelled or this incarnation ends. A
+  /// tick for which a bounded mailbox has no room is left out. Copies `m`.
   template <class T>
   timer_handle send_every(std::chrono::nanoseconds period, T&& m) {
-    using M = std::decay_t<T>;
+    using M = detail::message_for<A, T>;
     static_assert(detail::handles_message<A, M>, "ramie: send_every: this actor has no on(...) for this message");
     static_assert(std::is_copy_constructible_v<M>, "ramie: send_every: the message must be copyable");
     const auto least = std::max(period, std::chrono::nanoseconds{std::chrono::microseconds{1}});
@@ -82,8 +86,9 @@ class actor {
   void unbecome() { detail::change_behaviour(cell(), nullptr); }
 
   /// Puts the message that is being handled aside; a request is not answered, whatever the handler returns. The handler
-  /// must not have moved from it: take it by const reference, or give it back by stash(std::move(m)). Throws
-  /// std::bad_alloc.
+  /// must not have moved from it: take it by const reference, or give it back by stash(std::move(m)). If the handler
+  /// fails all the same, the message is lost, as others are. Throws std::bad_alloc; stash_full, see
+  /// actor_options::stash_capacity.
   void stash() { detail::stash_current(cell()); }
   template <class M>
     requires(!std::is_lvalue_reference_v<M>)

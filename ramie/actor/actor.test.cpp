@@ -1,8 +1,9 @@
 // Actors end to end: told, asked, stopped, joined.
 #include <ramie/actor/actor.hpp>
 
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/machine/test_options.hpp>
+#include <ramie/runtime/runtime.hpp>
 
 #include <gtest/gtest.h>
 
@@ -395,7 +396,7 @@ TEST(actors_elsewhere, wander_from_worker_to_worker) {
   };
   runtime_options o;
   o.workers = 2;
-  o.migrate_always = true;
+  const detail::with_test_options migrating{{.migrate_always = true}};
   runtime rt{o};
   rt.run([] {
     auto acc = spawn_actor<account>(0);

@@ -39,6 +39,7 @@ void fail_reply(waiter_ref who, reply_state& slot, std::exception_ptr failure) n
 }
 
 exit_reason discarded::reason() const noexcept {
+  if (failure != nullptr) return exit_reason{exit_kind::failed, failure};
   std::lock_guard guard{cell->lock};
   const actor_extras* x = cell->more.load(std::memory_order_relaxed);
   if (x != nullptr && x->last.kind() != exit_kind::alive) return x->last;
@@ -62,19 +63,19 @@ void throw_reply(const reply_state& slot) {
 void throw_ask_timeout() { throw timeout_error{"ramie: ask_for: no reply in time"}; }
 
 void check_not_self(const actor_cell& c) {
-  if (this_actor() == &c) throw usage_error{"ramie: ask: an actor cannot ask itself: it would wait for ever"};
+  if (this_actor() == &c) throw usage_error{"ramie: ask: an actor cannot ask itself: it would never return"};
 }
 
 void* substitute_for(actor_cell& c, const type_info& message) noexcept {
   actor_extras& x = *c.more.load(std::memory_order_acquire);
-  if (!x.replaced.empty()) x.replaced.clear();
-  return x.becoming == nullptr ? nullptr : x.becoming->find(message);
+  if (!x.now.replaced.empty()) x.now.replaced.clear();
+  return x.now.becoming == nullptr ? nullptr : x.now.becoming->find(message);
 }
 
 void change_behaviour(actor_cell& c, std::shared_ptr<behaviour> to) {
   actor_extras& x = c.extras();
-  if (x.becoming != nullptr) x.replaced.push_back(x.becoming);
-  x.becoming = std::move(to);
+  if (x.now.becoming != nullptr) x.now.replaced.push_back(x.now.becoming);
+  x.now.becoming = std::move(to);
 }
 
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ramie/actor/dispatch.hpp>
-#include <ramie/sync/promise.hpp>
+#include <ramie/future/promise.hpp>
 
 #include <exception>
 #include <memory>

@@ -25,8 +25,9 @@ template <class C, class R, class P>
 struct parameter_of<R (C::*)(P) const noexcept> : std::type_identity<std::decay_t<P>> {};
 
 template <class A, class F>
-struct one_handler : substitute<typename parameter_of<F>::type, reply_of<A, typename parameter_of<F>::type>> {
-  using M = typename parameter_of<F>::type;
+struct one_handler : substitute<handler_key<A, typename parameter_of<F>::type>,
+                                reply_of<A, handler_key<A, typename parameter_of<F>::type>>> {
+  using M = handler_key<A, typename parameter_of<F>::type>;
   using R = reply_of<A, M>;
   static_assert(handles_message<A, M>, "ramie: become: the class must have an on(...) for this message");
   F f;
@@ -44,7 +45,7 @@ struct behaviour_of final : behaviour, private one_handler<A, Fs>... {
   void* find(const type_info& message) noexcept override {
     void* found = nullptr;
     static_cast<void>(
-        ((found == nullptr && message == type_of<typename parameter_of<Fs>::type>()
+        ((found == nullptr && message == type_of<typename one_handler<A, Fs>::M>()
               ? (found = static_cast<substitute<typename one_handler<A, Fs>::M, typename one_handler<A, Fs>::R>*>(
                      static_cast<one_handler<A, Fs>*>(this)),
                  true)

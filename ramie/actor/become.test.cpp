@@ -1,8 +1,8 @@
 // Actors that change their handlers, and those that put messages aside.
 #include <ramie/actor/become.hpp>
 
-#include <ramie/actor/supervisor.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
 
@@ -173,6 +173,180 @@ TEST_P(behaviours, only_what_is_handled_can_be_stashed) {
     EXPECT_TRUE(c.ask(word{"x"}));
     c.stop();
     c.join();
+  });
+}
+
+// ---- what a message's type is --------------------------------------------------------------------------------------
+
+struct base {
+  virtual ~base() = default;
+  [[nodiscard]] virtual int number() const { return 1; }
+};
+struct derived : base {
+  [[nodiscard]] int number() const override { return 2; }
+};
+struct say_all {};
+struct change {};
+struct turn_the_key {};
+
+/// Takes messages that are seldom sent as what it takes.
+class lenient : public actor<lenient> {
+ public:
+  void on(long n) { add("long " + std::to_string(n)); }
+  void on(std::string s) {
+    if (shut_) {
+      stash(std::move(s));
+      return;
+    }
+    add("string " + s);
+  }
+  void on(const base& b) { add("base " + std::to_string(b.number())); }
+  void on(std::unique_ptr<base> b) { add("pointer " + std::to_string(b->number())); }
+  void on(change) {
+    become([this](long n) { add("other long " + std::to_string(n)); },
+           [this](std::string s) { add("other string " + s); },
+           [this](const base& b) { add("other base " + std::to_string(b.number())); });
+  }
+  void on(turn_the_key) {
+    shut_ = !shut_;
+    unstash_all();
+  }
+  std::vector<std::string> on(say_all) { return std::exchange(all_, {}); }
+
+ private:
+  void add(std::string s) { all_.push_back(std::move(s)); }
+  std::vector<std::string> all_;
+  bool shut_ = false;
+};
+
+static_assert(std::is_same_v<detail::message_for<lenient, int>, long>);
+static_assert(std::is_same_v<detail::message_for<lenient, const char*>, std::string>);
+static_assert(std::is_same_v<detail::message_for<lenient, const char (&)[3]>, std::string>);
+static_assert(std::is_same_v<detail::message_for<lenient, derived&>, derived>);
+static_assert(std::is_same_v<detail::message_for<lenient, std::unique_ptr<derived>>, std::unique_ptr<base>>);
+
+class viewer : public actor<viewer> {
+ public:
+  void on(std::string_view s) { seen_ += s; }
+  std::string on(say_all) { return seen_; }
+
+ private:
+  std::string seen_;
+};
+static_assert(std::is_same_v<detail::message_for<viewer, const char*>, std::string>);
+static_assert(std::is_same_v<detail::message_for<viewer, std::string>, std::string>);
+
+class several : public actor<several> {
+ public:
+  int on(int) { return 1; }
+  int on(double) { return 2; }
+  int on(const std::vector<int>&) { return 3; }
+  int on(say_all&) { return 4; }
+};
+static_assert(std::is_same_v<detail::message_for<several, int>, int>);
+static_assert(std::is_same_v<detail::message_for<several, double>, double>);
+static_assert(std::is_same_v<detail::message_for<several, short>, short>);  // the handler's choice: int
+static_assert(std::is_same_v<detail::message_for<several, say_all>, say_all>);
+
+TEST_P(behaviours, take_what_is_converted) {
+  in_runtime([] {
+    auto l = spawn_actor<lenient>();
+    std::string s(100, 's');
+    const auto tell_all = [&] {
+      l.tell(5);
+      auto text = std::make_unique<std::string>(s);
+      l.tell(text->c_str());
+      text.reset();  // whatever it pointed to is gone
+      l.tell(derived{});
+      l.tell(std::make_unique<derived>());
+    };
+    tell_all();
+    EXPECT_EQ(l.ask(say_all{}), (std::vector<std::string>{"long 5", "string " + s, "base 2", "pointer 2"}));
+    l.tell(change{});
+    tell_all();
+    EXPECT_EQ(l.ask(say_all{}),
+              (std::vector<std::string>{"other long 5", "other string " + s, "other base 2", "pointer 2"}));
+    stop_and_join(l);
+    auto v = spawn_actor<viewer>();
+    v.tell(std::string(40, 'v'));
+    v.tell(std::string(40, 'w').c_str());
+    EXPECT_EQ(v.ask(say_all{}), std::string(40, 'v') + std::string(40, 'w'));
+    stop_and_join(v);
+    auto w = spawn_actor<several>();
+    EXPECT_EQ(w.ask(short{1}), 1);
+    EXPECT_EQ(w.ask(1.0F), 2);
+    EXPECT_EQ(w.ask(std::vector<int>{1}), 3);
+    EXPECT_EQ(w.ask(say_all{}), 4);
+    stop_and_join(w);
+  });
+}
+
+TEST_P(behaviours, stash_what_is_converted) {
+  in_runtime([] {
+    auto l = spawn_actor<lenient>();
+    l.tell(turn_the_key{});
+    l.tell("y");
+    EXPECT_TRUE(l.ask(say_all{}).empty());
+    l.tell(turn_the_key{});
+    EXPECT_EQ(l.ask(say_all{}), (std::vector<std::string>{"string y"}));
+    stop_and_join(l);
+  });
+}
+
+TEST_P(behaviours, lose_what_was_stashed_by_a_handler_that_failed) {
+  class poisoned : public actor<poisoned> {
+   public:
+    explicit poisoned(int& times) : times_{times} { unstash_all(); }
+    void on(int) {
+      ++times_;
+      stash();
+      if (times_ % 2 == 0) unstash_all();  // or put back already
+      throw std::runtime_error{"poison"};
+    }
+    int on(count) {
+      unstash_all();
+      return times_;
+    }
+
+   private:
+    int& times_;
+  };
+  in_runtime([] {
+    int times = 0;
+    supervisor sup{{.max_restarts = 10, .within = 1h}};
+    auto p = sup.spawn_actor<poisoned>(child_options{.actor = {.asks_wait_for_restart = true}}, std::ref(times));
+    p.tell(1);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(p.ask(count{}), 1);
+    p.tell(1);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(p.ask(count{}), 2);
+  });
+}
+
+TEST_P(behaviours, stash_no_more_than_they_may) {
+  class collector : public actor<collector> {
+   public:
+    void on(int n) {
+      try {
+        stash();
+        last_ = n;
+      } catch (const stash_full&) {
+        ++refused_;
+      }
+    }
+    int on(count) { return last_ * 100 + refused_; }
+    void on(turn_the_key) { refused_ = 0; }
+
+   private:
+    int last_ = 0;
+    int refused_ = 0;
+  };
+  in_runtime([] {
+    for (const actor_options& options : {actor_options{.mailbox_capacity = 4}, actor_options{.stash_capacity = 4}}) {
+      auto c = spawn_actor<collector>(options);
+      for (int i = 1; i <= 7; ++i) c.tell(i);
+      EXPECT_EQ(c.ask(count{}), 403);
+      stop_and_join(c);
+    }
   });
 }
 

@@ -7,10 +7,10 @@
 #include <ramie/actor/options.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/type_info.hpp>
-#include <ramie/sched/adaptive_lock.hpp>
-#include <ramie/sched/resident.hpp>
-#include <ramie/sched/wait.hpp>
-#include <ramie/sched/wait_list.hpp>
+#include <ramie/queue/adaptive_lock.hpp>
+#include <ramie/task/wait.hpp>
+#include <ramie/task/wait_list.hpp>
+#include <ramie/worker/resident.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,18 +36,20 @@ struct joiner : wait_node {
 };
 
 struct actor_cell : resident {
-  static constexpr std::uint8_t closed = 1;     // has ended: mail goes to the dead letters
-  static constexpr std::uint8_t waiting = 2;    // has ended, and its supervisor has not yet decided
+  // The states that these make up are drawn in docs/design/actors.md.
+  static constexpr std::uint8_t closed = 1;     // ends or has ended for good: mail goes to the dead letters
+  static constexpr std::uint8_t waiting = 2;    // its incarnation ends or has ended, and a supervisor decides
   static constexpr std::uint8_t bounded = 4;    // the mailbox has a capacity
-  static constexpr std::uint8_t resting = 16;   // waiting, and its state is destroyed
+  static constexpr std::uint8_t ended = 8;      // for good, and everybody who wants to know knows it
+  static constexpr std::uint8_t resting = 16;   // waiting, and nobody runs it: whoever takes it over has it
   static constexpr std::uint8_t starting = 32;  // its state is made anew just now
-  static constexpr std::uint8_t ended = 8;      // and everybody who wants to know knows it
   static constexpr std::uint8_t receives = 64;  // a fiber actor waits for mail: `receiving`
+  static constexpr std::uint8_t gone = 128;     // no state any more, and its ties have been ended
 
   static constexpr std::uint8_t urgent_mail = 1;
   static constexpr std::uint8_t kill_wanted = 2;
-  static constexpr std::uint8_t restart_wanted = 4;
-  static constexpr std::uint8_t finish_wanted = 8;
+  static constexpr std::uint8_t finish_wanted = 4;  // a supervisor is done with it
+  static constexpr std::uint8_t stop_wanted = 8;    // its constructor called stop()
 
   static constexpr std::uint32_t burst = 64;  // messages handled before others may run: a guess
 
@@ -66,8 +68,9 @@ struct actor_cell : resident {
   std::uint8_t status = 0;                  // lock, and changed by the running actor alone: closed, waiting, ...
   atomic<std::uint8_t> interrupts{0};       // written under the lock: see above
   bool ending = false;                      // the running actor's own: stop was called
+  bool asked = false;                       // lock: requests were taken in since the incarnation began
   exit_kind kill_kind = exit_kind::killed;  // lock
-  exit_kind last_exit = exit_kind::alive;   // lock
+  exit_kind last_exit = exit_kind::alive;   // lock: of the latest incarnation that ends or has ended
 
   [[nodiscard]] const actor_type& how() const noexcept { return *static_cast<const actor_type*>(type); }
   [[nodiscard]] void* state() noexcept { return reinterpret_cast<char*>(this) + how().state_offset; }
@@ -77,19 +80,25 @@ struct actor_cell : resident {
   /// Takes the message, whatever becomes of it. A bounded mailbox may suspend the caller, who then may be cancelled:
   /// throws `cancelled`.
   RAMIE_ALWAYS_INLINE tell_status post(message* m) {
-    if (post_as_owner(m)) [[likely]]
+    if (post_as_owner<false>(m)) [[likely]]
       return tell_status::ok;
     return post_slowly(m);
   }
   /// As `post`, but a full mailbox that would block returns `full` and leaves the message to the caller.
   tell_status try_post(message* m, bool before_others);
-  /// Suspends while the mailbox is full and the actor lives. Throws `cancelled`.
-  void wait_for_room(std::source_location from);
+  /// Suspends while the mailbox is full and the actor lives. Throws `cancelled`. False: `deadline` came first.
+  bool wait_for_room(std::source_location from, const steady::time_point* deadline = nullptr);
   /// As `post`, for a message that the caller waits for: `full` leaves it to the caller if the mailbox would block.
   RAMIE_ALWAYS_INLINE tell_status post_request(message* m) {
-    if (post_as_owner(m)) [[likely]]
+    if (post_as_owner<true>(m)) [[likely]]
       return tell_status::ok;
     return try_post(m, false);
+  }
+  /// The same, and waits for room as `post` does.
+  tell_status post_async_request(message* m) {
+    if (post_as_owner<true>(m)) [[likely]]
+      return tell_status::ok;
+    return post_slowly(m);
   }
   /// True if a full mailbox makes senders wait.
   [[nodiscard]] bool blocks_senders() const noexcept;
@@ -97,12 +106,22 @@ struct actor_cell : resident {
   tell_status post_urgent(message* m);
   /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
   bool post_lifecycle(message* m) noexcept;
+  /// The same for a note to one incarnation, which vanishes if that has ended. `m` has the flags `lifecycle` and `own`.
+  void post_note(message* m, std::uint32_t incarnation) noexcept;
+  /// A timer's message: for one incarnation if it has the flag `own`. Taken in though there be no room, if `always`;
+  /// refused otherwise.
+  void post_timed(message* m, std::uint32_t incarnation, bool always) noexcept;
 
-  /// Ends the actor after what it is doing; a handler that waits is cancelled. Any thread. False if it rests already:
-  /// then whoever wants its end must not wait for it, for it may just be about to go on, and will not end again.
-  bool kill(exit_reason why) noexcept;
-  /// For supervisors: an actor that is `waiting` goes on as told. False if it is not, or was told so already.
-  bool command(std::uint8_t interrupt) noexcept;
+  /// Ends the actor after what it is doing; a handler that waits is cancelled, if `cancels`. Any thread. False if it
+  /// rests already: then there is no end to wait for.
+  bool kill(exit_reason why, bool cancels = true) noexcept;
+  void kill_incarnation(exit_reason why, std::uint32_t incarnation) noexcept;
+  /// An actor that is `waiting` ends for good, sooner or later. Any thread.
+  void let_finish() noexcept;
+  /// For supervisors, on a worker: an actor that rests is the caller's alone from now on. False if it does not rest.
+  bool take_over() noexcept;
+  void start_again();           // throws what the constructor throws; then it rests again
+  void finish_here() noexcept;  // it has ended for good when this returns
   /// Suspends until the actor has ended for good, or, if `incarnation`, until it is at least waiting. Throws
   /// `cancelled`; usage_error if it is the caller itself. False: `deadline` came first.
   bool join(const steady::time_point* deadline, bool incarnation, std::source_location from);
@@ -129,17 +148,22 @@ struct actor_cell : resident {
   bool whole_turn(std::uint32_t budget, stack* here) noexcept;
   bool handle_burst(std::uint32_t budget, stack* here);  // true: at rest
   bool begin_turn();                                     // what comes before the usual; false: no turn
-  bool heed_interrupts();                                // false: the actor is to end
   message* next_urgent() noexcept;
   // Under the lock.
   void let_a_sender_in() noexcept;           // there is room for one more
+  void let_senders_in() noexcept;            // there may be room for more, or one who was let in did not need it
   void make_room_by(message& out) noexcept;  // which was taken out
   void handle(message* m);
   void end_turn(std::exception_ptr failure) noexcept;
   RAMIE_COLD void fail_turn() noexcept;
+  void drop_failed(std::exception_ptr failure) noexcept;  // the message that the handler failed on
+  // The end: incarnation.cpp.
   void end(exit_reason why) noexcept;
-  void wait_for_supervisor() noexcept;  // under the lock
-  void finish(exit_reason why) noexcept;
+  void begin_to_end(const exit_reason& why, std::uint8_t into) noexcept;   // I4
+  bool end_incarnation(const exit_reason& why) noexcept;                   // I5 to I7
+  void keep_mail() noexcept;                                               // I8
+  void come_to_rest() noexcept;                                            // I9, under the lock
+  void finish(exit_reason why, bool known, bool silent = false) noexcept;  // I10
   void discard_all(message* first, letter_fate fate) noexcept;
 
  private:
@@ -148,8 +172,9 @@ struct actor_cell : resident {
     bool at_rest;
   };
   /// A1 where the caller owns the mailbox. False: nothing was done.
+  template <bool request>
   RAMIE_ALWAYS_INLINE bool post_as_owner(message* m) noexcept {
-    fork_deque* me = current_forks();
+    worker_base* me = current_worker();
     if (!lock.try_enter_as_owner(me)) [[unlikely]]
       return false;
     if (status != 0) [[unlikely]] {
@@ -157,6 +182,7 @@ struct actor_cell : resident {
       return false;
     }
     ++posted;
+    if constexpr (request) asked = true;
     me->count_lock();
     if (scheduled) {
       mail.push(m);
@@ -166,7 +192,7 @@ struct actor_cell : resident {
     scheduled = true;
     batch.first = m;
     lock.leave_as_owner();
-    make_ready_from(*this, me);
+    make_resident_ready_from(*this, me);
     return true;
   }
   RAMIE_NOINLINE message* next_when_interrupted() noexcept;
@@ -182,13 +208,17 @@ struct actor_cell : resident {
     const waiter_ref waiter = receiving;
     lock.unlock();
     if (!waiter) [[likely]]
-      make_ready(*this);
+      make_resident_ready(*this);
     else wake(waiter);
   }
   RAMIE_NOINLINE tell_status post_slowly(message* m);
   tell_status no_room(message* m) noexcept;
   [[nodiscard]] bool full() noexcept;
   void raise(std::uint8_t interrupt) noexcept;
+  bool kill_locked(exit_reason why, bool cancels = true) noexcept;
+  void put_lifecycle_and_unlock(message* m) noexcept;
+  [[nodiscard]] bool runs(std::uint32_t incarnation) const noexcept;  // lock: it is alive and this one
+  RAMIE_NOINLINE bool begin_special(message& m) noexcept;
   RAMIE_COLD void free_cell() noexcept;
 };
 
@@ -214,7 +244,7 @@ actor_cell* allocate_cell(const actor_type& type, std::size_t size, std::uint8_t
 void prepare_cell(actor_cell& c, const actor_options* options);
 /// Its state is there: mail may come. Throws usage_error after shutdown began.
 void enlist_cell(actor_cell& c);
-/// One that was never enlisted, or whose constructor threw.
+/// One that was never enlisted, or whose constructor threw: within a handler of that exception.
 void abandon_cell(actor_cell& c) noexcept;
 
 }  // namespace ramie::detail

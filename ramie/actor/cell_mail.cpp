@@ -3,6 +3,7 @@
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/fiber/fiber_task.hpp>
 #include <ramie/sched/live_schedulers.hpp>
 
 #include <cstddef>
@@ -63,6 +64,26 @@ void actor_cell::raise(std::uint8_t interrupt) noexcept {
   interrupts.store(interrupts.load(std::memory_order_relaxed) | interrupt, std::memory_order_release);
 }
 
+namespace {
+
+/// The oldest message that may be dropped, out of the queue; or null.
+message* take_oldest(message_queue& q) noexcept {
+  for (message* m = q.first; m != nullptr; m = m->next) {
+    if ((m->flags & (message::lifecycle | message::kept | message::counted)) != 0) continue;
+    q.remove(m);
+    m->next = nullptr;
+    return m;
+  }
+  return nullptr;
+}
+
+/// The caller runs the actor's constructor: as the actor itself, it must not wait for room.
+bool constructs_it(const actor_extras& x) noexcept {
+  return x.now.constructs != nullptr && x.now.constructs == this_task();
+}
+
+}  // namespace
+
 void actor_cell::put_and_unlock(message* m) noexcept {
   if (scheduled || receiving) {
     mail.push(m);
@@ -73,13 +94,14 @@ void actor_cell::put_and_unlock(message* m) noexcept {
   m->next = nullptr;
   batch.first = m;
   lock.unlock();
-  make_ready(*this);
+  make_resident_ready(*this);
 }
 
 tell_status actor_cell::try_post(message* m, bool before_others) {
   lock.lock();
   if ((status & ~receives) == 0 && !before_others) {
     ++posted;
+    if ((m->flags & message::request) != 0) asked = true;
     put_and_unlock(m);
     return tell_status::ok;
   }
@@ -88,10 +110,19 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
     discard_all(m, letter_fate::down);
     return tell_status::down;
   }
+  if ((m->flags & message::request) != 0) {
+    if ((status & (waiting | starting)) != 0 && !more.load(std::memory_order_relaxed)->asks_wait_for_restart) {
+      if (!RAMIE_PLANT(room_left_to_nobody)) let_senders_in();
+      lock.unlock();
+      discard_all(m, letter_fate::restarting);
+      return tell_status::ok;
+    }
+    asked = true;
+  }
   message* dropped = nullptr;
   if (full()) {
     actor_extras& x = *more.load(std::memory_order_relaxed);
-    if (x.overflow == overflow::block_sender && this_actor() != this) {
+    if (x.overflow == overflow::block_sender && this_actor() != this && !constructs_it(x)) {
       lock.unlock();
       return tell_status::full;
     }
@@ -102,36 +133,21 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
       return status_then;
     }
     if (x.overflow == overflow::drop_oldest) {
-      // What ramie sent stays; so does urgent mail.
-      for (message** at = &mail.first; *at != nullptr; at = &(*at)->next) {
-        if (((*at)->flags & message::lifecycle) != 0) continue;
-        dropped = *at;
-        *at = dropped->next;
-        if (mail.last == dropped) {
-          mail.last = nullptr;
-          for (message* rest = mail.first; rest != nullptr; rest = rest->next) mail.last = rest;
-        }
-        dropped->next = nullptr;
-        --posted;  // `handled` is the actor's to count
-        break;
-      }
+      // What ramie sent stays. Urgent mail goes only where there is no other.
+      dropped = take_oldest(mail);
+      if (dropped == nullptr) dropped = take_oldest(urgent);
+      if (dropped != nullptr) --posted;  // `handled` is the actor's to count
     }
   }
-  if ((status & (waiting | starting)) != 0 && (m->flags & message::request) != 0 &&
-      !more.load(std::memory_order_relaxed)->asks_wait_for_restart) {
-    lock.unlock();
-    discard_all(m, letter_fate::restarting);
+  if (before_others) {
+    urgent.push(m);
+    raise(urgent_mail);
   } else {
-    if (before_others) {
-      urgent.push(m);
-      raise(urgent_mail);
-    } else {
-      mail.push(m);
-    }
-    ++posted;
-    if ((status & waiting) != 0) lock.unlock();
-    else wake_and_unlock();
+    mail.push(m);
   }
+  ++posted;
+  if ((status & waiting) != 0) lock.unlock();
+  else wake_and_unlock();
   if (dropped != nullptr) discard_all(dropped, letter_fate::full);
   return tell_status::ok;
 }
@@ -162,7 +178,7 @@ tell_status actor_cell::post_urgent(message* m) {
   return outcome;
 }
 
-void actor_cell::wait_for_room(std::source_location from) {
+bool actor_cell::wait_for_room(std::source_location from, const steady::time_point* deadline) {
   const wait_site site{"room in a mailbox", from};
   wait pause{wait::kind::cancellable, site};
   wait_node node;
@@ -174,7 +190,7 @@ void actor_cell::wait_for_room(std::source_location from) {
   lock.unlock();
   wake_reason why = wake_reason::event;
   try {
-    if (wait_needed || !pause.withdraw()) why = pause.suspend();
+    if (wait_needed || !pause.withdraw()) why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
   } catch (...) {
     std::lock_guard guard{lock};
     x.senders.remove(node);
@@ -184,8 +200,19 @@ void actor_cell::wait_for_room(std::source_location from) {
     lock.lock();
     x.senders.remove(node);
     lock.unlock();
+    if (why == wake_reason::timeout) return false;
     throw cancelled{};
   }
+  return true;
+}
+
+void actor_cell::let_senders_in() noexcept {
+  const actor_extras* x = more.load(std::memory_order_relaxed);
+  if (x == nullptr || x->senders.empty()) return;
+  const std::uint32_t held = posted - handled.load(std::memory_order_relaxed);
+  // Those let in before may be on their way still; one too many finds the mailbox full, and waits again.
+  for (std::size_t room = x->capacity > held ? x->capacity - held : 0; room != 0 && !x->senders.empty(); --room)
+    let_a_sender_in();
 }
 
 void actor_cell::let_a_sender_in() noexcept {
@@ -212,13 +239,62 @@ bool actor_cell::post_lifecycle(message* m) noexcept {
     discard_all(m, letter_fate::down);
     return false;
   }
+  put_lifecycle_and_unlock(m);
+  return true;
+}
+
+void actor_cell::put_lifecycle_and_unlock(message* m) noexcept {
   if ((status & waiting) != 0) {
     mail.push(m);
     lock.unlock();
   } else {
     put_and_unlock(m);
   }
-  return true;
+}
+
+bool actor_cell::runs(std::uint32_t incarnation) const noexcept {
+  if ((status & (closed | waiting)) != 0) return false;
+  const actor_extras* x = more.load(std::memory_order_relaxed);
+  return (x == nullptr ? 0 : x->now.number) == incarnation;
+}
+
+void actor_cell::post_note(message* m, std::uint32_t incarnation) noexcept {
+  m->incarnation = incarnation;
+  lock.lock();
+  if (!runs(incarnation) && !RAMIE_PLANT(notes_outlive_incarnations)) {
+    lock.unlock();
+    discard_all(m, letter_fate::down);
+    return;
+  }
+  if ((status & closed) != 0) {
+    lock.unlock();
+    discard_all(m, letter_fate::down);
+    return;
+  }
+  put_lifecycle_and_unlock(m);
+}
+
+void actor_cell::post_timed(message* m, std::uint32_t incarnation, bool always) noexcept {
+  m->incarnation = incarnation;
+  lock.lock();
+  const bool own = (m->flags & message::own) != 0;
+  letter_fate fate = letter_fate::down;
+  if ((status & closed) == 0 && (!own || runs(incarnation))) {
+    if (always || !full()) {
+      ++posted;
+      if ((status & (bounded | waiting)) == 0) {
+        put_and_unlock(m);
+        return;
+      }
+      mail.push(m);
+      if ((status & waiting) != 0) lock.unlock();
+      else wake_and_unlock();
+      return;
+    }
+    fate = letter_fate::full;
+  }
+  lock.unlock();
+  discard_all(m, fate);
 }
 
 void actor_cell::discard_all(message* first, letter_fate fate) noexcept {

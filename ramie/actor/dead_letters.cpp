@@ -2,7 +2,7 @@
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/atomic.hpp>
-#include <ramie/sched/spin_lock.hpp>
+#include <ramie/machine/spin_lock.hpp>
 
 #include <array>
 #include <memory>

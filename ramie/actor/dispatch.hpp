@@ -3,6 +3,7 @@
 
 #include <ramie/actor/cell.hpp>
 #include <ramie/actor/message.hpp>
+#include <ramie/actor/message_type.hpp>
 #include <ramie/base/error.hpp>
 
 #include <concepts>
@@ -58,8 +59,16 @@ template <class A, class M>
 RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
   using R = reply_of<A, M>;
   if (c.more.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
-    if (void* other = substitute_for(c, type_of<M>()); other != nullptr)
-      return static_cast<R>(static_cast<substitute<M, R>*>(other)->call(m));
+    using K = handler_key<A, M>;
+    if (void* other = substitute_for(c, type_of<K>()); other != nullptr) {
+      auto& handler = *static_cast<substitute<K, R>*>(other);
+      if constexpr (std::is_convertible_v<M*, K*>) {
+        return static_cast<R>(handler.call(m));
+      } else {
+        K converted(std::move(m));
+        return static_cast<R>(handler.call(converted));
+      }
+    }
   }
   return static_cast<R>(
       call_on(*std::launder(reinterpret_cast<A*>(reinterpret_cast<char*>(&c) + offset_of_state<A>)), m));
@@ -195,7 +204,7 @@ RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::tim
       // Nobody has the node: the wait is ours to take back, and somebody can only have cancelled it.
       try {
         if (!pause.withdraw() && pause.suspend() == wake_reason::cancelled) throw cancelled{};
-        c.wait_for_room(where);
+        if (!c.wait_for_room(where, deadline)) throw_ask_timeout();
       } catch (...) {
         std::destroy_at(&node->body);
         free_message(node);

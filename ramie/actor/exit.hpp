@@ -20,6 +20,12 @@ enum class exit_kind : std::uint8_t {
   gave_up,   // a supervisor: its children failed too often
 };
 
+/// What a monitor of an actor is about.
+enum class monitoring : std::uint8_t {
+  actor,        // its end for good: a restart by its supervisor is none
+  incarnation,  // the end of the one that runs now, whatever comes after
+};
+
 /// The name of the kind, as spelled above.
 [[nodiscard]] const char* to_string(exit_kind kind) noexcept;
 
@@ -57,6 +63,12 @@ class actor_down : public error {
 class mailbox_full : public error {
  public:
   mailbox_full() : error{"ramie: ask: the actor's mailbox is full"} {}
+};
+
+/// Thrown by actor::stash when as many messages are put aside as actor_options::stash_capacity allows.
+class stash_full : public error {
+ public:
+  stash_full() : error{"ramie: stash: as many messages are put aside as may be"} {}
 };
 
 }  // namespace ramie

@@ -3,8 +3,8 @@
 
 #include <ramie/actor/dead_letters.hpp>
 #include <ramie/actor/registry.hpp>
-#include <ramie/actor/supervisor.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
 

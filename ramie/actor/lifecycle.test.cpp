@@ -1,8 +1,8 @@
 // Monitors and links: who hears of an end, and who dies of it.
 #include <ramie/actor/actor.hpp>
 
-#include <ramie/actor/supervisor.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
 

@@ -9,28 +9,67 @@ namespace ramie::detail {
 
 namespace {
 
-/// The first of those that were taken in and not yet delivered that is wanted. Predicates are the user's code, so this
-/// is done on the actor's own list, without the lock.
-message* find(actor_cell& c, bool (*wanted)(message&, void*), void* context) {
-  message* before = nullptr;
-  for (message* m = c.batch.first; m != nullptr; before = m, m = m->next) {
-    if (is_stop(*m)) {
-      c.ending = true;
-      return nullptr;
-    }
-    if (wanted != nullptr && !wanted(*m, context)) continue;
-    (before == nullptr ? c.batch.first : before->next) = m->next;
-    if (c.batch.last == m) c.batch.last = before;
-    return m;
-  }
-  return nullptr;
+/// Out of the actor's own list, which is not counted any more.
+void take_out(actor_cell& c, message* before, message* m) noexcept {
+  (before == nullptr ? c.batch.first : before->next) = m->next;
+  if (m->next == nullptr) c.batch.last = before;
 }
 
-/// Under the lock: all mail goes to the actor's own list, urgent mail before the rest.
+void drop(actor_cell& c, message* m) noexcept {
+  discarded context{&c, letter_fate::down};
+  m->act(*m, message_verb::discard, &context);
+  free_message(m);
+}
+
+struct found {
+  message* m = nullptr;  // taken out
+  bool stop = false;     // a stop comes before anything that is wanted
+};
+
+/// The first of those that were taken in and not yet delivered that is wanted. Predicates are the user's code, so this
+/// is done on the actor's own list, without the lock. A stop is heeded when it is the oldest: what was sent before it
+/// can still be received, only not by somebody who waits for something else.
+found find(actor_cell& c, bool (*wanted)(message&, void*), void* context) {
+  message* before = nullptr;
+  for (message* m = c.batch.first; m != nullptr;) {
+    message* const behind = m->next;
+    if (is_stop(*m)) {
+      if (before == nullptr) c.ending = true;
+      return {nullptr, true};
+    }
+    if (is_stale(c, *m)) {
+      take_out(c, before, m);
+      if ((m->flags & message::lifecycle) == 0)
+        c.handled.store(c.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      drop(c, m);
+    } else if (wanted == nullptr || wanted(*m, context)) {
+      take_out(c, before, m);
+      return {m, false};
+    } else {
+      before = m;
+    }
+    m = behind;
+  }
+  return {};
+}
+
+/// Under the lock: all mail goes to the actor's own list, urgent mail behind other urgent mail and before the rest.
 bool take_in(actor_cell& c) noexcept {
   if (c.mail.first == nullptr && c.urgent.first == nullptr) return false;
   c.batch.append(c.mail);
-  c.batch.prepend(c.urgent);
+  if (c.urgent.first == nullptr) return true;
+  message* last_urgent = nullptr;
+  for (message* m = c.batch.first; m != nullptr && (m->flags & message::first) != 0; m = m->next) last_urgent = m;
+  for (message* m = c.urgent.first; m != nullptr; m = m->next) m->flags |= message::first;
+  if (last_urgent == nullptr) {
+    c.batch.prepend(c.urgent);
+    return true;
+  }
+  message_queue rest{last_urgent->next, c.batch.last};
+  c.batch.last = last_urgent;
+  last_urgent->next = nullptr;
+  c.batch.append(c.urgent);
+  c.batch.append(rest);
   return true;
 }
 
@@ -39,6 +78,78 @@ void count_out(actor_cell& c, const message& m) noexcept {
   if ((m.flags & message::lifecycle) != 0) return;
   c.handled.store(c.handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if ((c.status & actor_cell::bounded) != 0) c.let_a_sender_in();
+}
+
+/// The same where the mailbox is bounded: all stays where senders can reach it, to drop the oldest. `guard` holds the
+/// lock; it is let go while the predicate looks at a message, which is marked meanwhile so that nobody drops it.
+found find_bounded(actor_cell& c, bool (*wanted)(message&, void*), void* context,
+                   std::unique_lock<adaptive_lock>& guard) {
+  for (message_queue* q : {&c.batch, &c.urgent, &c.mail}) {
+    message* before = nullptr;
+    for (message* m = q->first; m != nullptr;) {
+      message* const behind = m->next;
+      const bool stale = is_stale(c, *m);
+      if (is_stop(*m)) {
+        if (before == nullptr && c.urgent.first == nullptr && c.batch.first == nullptr) c.ending = true;
+        return {nullptr, true};
+      }
+      bool takes = stale || wanted == nullptr;
+      if (!takes) {
+        const std::uint8_t flags = std::exchange(m->flags, static_cast<std::uint8_t>(m->flags | message::counted));
+        guard.unlock();
+        try {
+          takes = wanted(*m, context);
+        } catch (...) {
+          guard.lock();
+          m->flags = flags;
+          throw;
+        }
+        guard.lock();
+        m->flags = flags;
+        // What came before it may have been dropped.
+        before = nullptr;
+        for (message* at = q->first; at != m; at = at->next) before = at;
+      }
+      if (!takes) {
+        before = m;
+        m = m->next;
+        continue;
+      }
+      (before == nullptr ? q->first : before->next) = m->next;
+      if (m->next == nullptr) q->last = before;
+      if (!stale) return {m, false};
+      count_out(c, *m);
+      drop(c, m);
+      m = behind;
+    }
+  }
+  return {};
+}
+
+found find_any(actor_cell& c, bool (*wanted)(message&, void*), void* context, std::unique_lock<adaptive_lock>& guard,
+               bool& looked) {
+  if ((c.status & actor_cell::bounded) != 0) {
+    for (;;) {
+      const std::uint32_t posted = c.posted;
+      const found f = find_bounded(c, wanted, context, guard);
+      // Urgent mail may have come while a predicate looked at what is behind it.
+      if (f.m != nullptr || f.stop || c.posted == posted) return f;
+    }
+  }
+  while (take_in(c) || !looked) {
+    guard.unlock();
+    looked = true;
+    found f;
+    try {
+      f = find(c, wanted, context);
+    } catch (...) {
+      guard.lock();
+      throw;
+    }
+    guard.lock();
+    if (f.m != nullptr || f.stop) return f;
+  }
+  return {};
 }
 
 }  // namespace
@@ -50,22 +161,15 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
   for (;;) {
     if (c.ending) return nullptr;
     std::unique_lock guard{c.lock};
-    for (bool more = true; more;) {
-      if ((c.interrupts.load(std::memory_order_relaxed) & actor_cell::kill_wanted) != 0) c.ending = true;
-      if (c.ending) return nullptr;
-      more = take_in(c);
-      if (!more && looked) break;
-      guard.unlock();
-      message* m = find(c, wanted, context);
-      looked = true;
-      if (m == nullptr && c.ending) return nullptr;
-      guard.lock();
-      if (m != nullptr) {
-        count_out(c, *m);
-        return m;
-      }
-      more = true;
+    if ((c.interrupts.load(std::memory_order_relaxed) & actor_cell::kill_wanted) != 0) c.ending = true;
+    if (c.ending) return nullptr;
+    const found f = find_any(c, wanted, context, guard, looked);
+    if (f.stop) return nullptr;
+    if (f.m != nullptr) {
+      count_out(c, *f.m);
+      return f.m;
     }
+    if ((c.interrupts.load(std::memory_order_relaxed) & actor_cell::kill_wanted) != 0) continue;
     if (deadline != nullptr && os_now() >= *deadline) return nullptr;
     wait pause{wait::kind::cancellable, site};
     c.receiving = pause.ref();

@@ -67,13 +67,15 @@ class mailbox {
   [[nodiscard]] actor_ref<mailbox> self() const noexcept { return actor_ref<mailbox>{cell_}; }
 
   /// As actor::monitor, with `down` among Ms.
-  void monitor(const any_actor& other)
+  void monitor(const any_actor& other, monitoring of = monitoring::actor)
     requires(std::same_as<down, Ms> || ...)
   {
-    detail::monitor_actor(cell_, *other.cell(), &detail::act_on_tell<mailbox, down>);
+    detail::monitor_actor(cell_, *other.cell(), &detail::act_on_tell<mailbox, down>, of == monitoring::incarnation);
   }
+  void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell_, *other.cell()); }
   /// As actor::link; with `exit_signal` among Ms it is told instead of dying.
   void link(const any_actor& other) { detail::link_actors(cell_, *other.cell()); }
+  void unlink(const any_actor& other) noexcept { detail::unlink_actors(cell_, *other.cell()); }
 
  private:
   template <class Box, class F>

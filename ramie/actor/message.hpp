@@ -6,10 +6,9 @@
 
 #include <ramie/actor/exit.hpp>
 #include <ramie/base/type_info.hpp>
-#include <ramie/sched/current.hpp>
-#include <ramie/sched/fork_deque.hpp>
-#include <ramie/sched/task.hpp>
-#include <ramie/sched/task_memory.hpp>
+#include <ramie/task/current.hpp>
+#include <ramie/task/task.hpp>
+#include <ramie/task/task_memory.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +22,12 @@ struct actor_cell;
 struct message;
 
 /// Why a message is not handled.
-enum class letter_fate : std::uint8_t { down, full, restarting };
+enum class letter_fate : std::uint8_t {
+  down,
+  full,
+  restarting,
+  failed,  // its handler did; no dead letter
+};
 
 /// What is asked of a message's own code, and what `context` is then.
 enum class message_verb : std::uint8_t {
@@ -36,6 +40,7 @@ enum class message_verb : std::uint8_t {
 struct discarded {
   actor_cell* cell;
   letter_fate fate;
+  std::exception_ptr failure{};  // with `failed`
   [[nodiscard]] exit_reason reason() const noexcept;
 };
 
@@ -47,11 +52,14 @@ struct message {
   static constexpr std::uint8_t kept = 4;       // its handler stashed it: the payload stays
   static constexpr std::uint8_t counted = 8;    // among the handled, though it is only just taken out
   static constexpr std::uint8_t apart = 16;     // its memory is from no cache
+  static constexpr std::uint8_t own = 32;       // for `incarnation` alone: a note, a timer's message
+  static constexpr std::uint8_t first = 64;     // a fiber actor's urgent mail, in its batch
 
   message* next = nullptr;
   message_function act = nullptr;
   std::uint8_t list = 0;  // of task_cache
   std::uint8_t flags = 0;
+  std::uint32_t incarnation;  // of its receiver; with `own` only, so that others need not write it
 };
 
 /// Without a payload.
@@ -59,7 +67,7 @@ struct message_base : message {};
 
 /// As allocate_task.
 RAMIE_ALWAYS_INLINE void* allocate_message(std::uint8_t list) {
-  if (fork_deque* me = current_forks(); me != nullptr) [[likely]] {
+  if (worker_base* me = current_worker(); me != nullptr) [[likely]] {
     if (void* memory = me->blocks_here->try_take(list); memory != nullptr) [[likely]]
       return memory;
   }
@@ -127,6 +135,17 @@ struct message_queue {
     return m;
   }
   RAMIE_ALWAYS_INLINE message* take_all() noexcept { return std::exchange(first, nullptr); }
+  /// False if it is not in here. Looks from the first on.
+  bool remove(message* m) noexcept {
+    message* before = nullptr;
+    for (message* at = first; at != nullptr; before = at, at = at->next) {
+      if (at != m) continue;
+      (before == nullptr ? first : before->next) = at->next;
+      if (at->next == nullptr) last = before;
+      return true;
+    }
+    return false;
+  }
   /// All of `other`, behind what is here.
   void append(message_queue& other) noexcept {
     if (other.first == nullptr) return;

@@ -30,6 +30,8 @@ struct actor_options {
   ramie::affinity affinity = affinity::automatic;
   /// For a scheduling_policy of the user's own; what it means is the policy's to say.
   int priority = 0;
+  /// Messages that actor::stash may put aside; then it throws stash_full. 0: as many as the mailbox may hold.
+  std::size_t stash_capacity = 0;
 };
 
 /// What became of a message.

@@ -96,14 +96,15 @@ struct exit_signal {
 namespace detail {
 
 /// `note_act`: the watcher's handler of `down`. Throws std::bad_alloc.
-void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act);
+void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act, bool incarnation = false);
 void unmonitor_actor(actor_cell& watcher, actor_cell& target) noexcept;
 void link_actors(actor_cell& self, actor_cell& other);
 void unlink_actors(actor_cell& self, actor_cell& other) noexcept;
 
 }  // namespace detail
 
-/// A reference to an actor of class A, or to a fiber actor (A is mailbox<Ms...> then).
+/// A reference to an actor of class A, or to a fiber actor (A is mailbox<Ms...> then). A message is stored as what the
+/// actor's on(...) takes: see message_type.hpp.
 template <class A>
 class actor_ref : public any_actor {
  public:
@@ -114,15 +115,15 @@ class actor_ref : public any_actor {
   /// Throws std::bad_alloc. An actor never blocks on itself: its own message is taken even if there is no room.
   template <class T>
   RAMIE_ALWAYS_INLINE tell_status tell(T&& m) const {
-    using M = std::decay_t<T>;
-    check<M>();
+    using M = detail::message_for<A, T>;
+    check<std::decay_t<T>>();
     return cell()->post(detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
   }
   /// The same, handled before ordinary messages (but among urgent ones in order).
   template <class T>
   tell_status tell_urgent(T&& m) const {
-    using M = std::decay_t<T>;
-    check<M>();
+    using M = detail::message_for<A, T>;
+    check<std::decay_t<T>>();
     return cell()->post_urgent(
         detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
   }
@@ -131,16 +132,16 @@ class actor_ref : public any_actor {
   /// std::bad_alloc.
   template <class T>
   RAMIE_ALWAYS_INLINE auto ask(T&& m, std::source_location where = std::source_location::current()) const {
-    using M = std::decay_t<T>;
-    check<M>();
+    using M = detail::message_for<A, T>;
+    check<std::decay_t<T>>();
     return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), nullptr, where);
   }
   /// As `ask`; throws timeout_error after `timeout`. The request may still be handled then.
   template <class T>
   auto ask_for(std::chrono::nanoseconds timeout, T&& m,
                std::source_location where = std::source_location::current()) const {
-    using M = std::decay_t<T>;
-    check<M>();
+    using M = detail::message_for<A, T>;
+    check<std::decay_t<T>>();
     const auto deadline = detail::deadline_after(timeout);
     return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), &deadline, where);
   }
@@ -148,12 +149,12 @@ class actor_ref : public any_actor {
   /// as `tell` does.
   template <class T>
   auto ask_async(T&& m) const {
-    using M = std::decay_t<T>;
-    check<M>();
+    using M = detail::message_for<A, T>;
+    check<std::decay_t<T>>();
     using R = detail::reply_of<A, M>;
     promise<R> reply;
     future<R> later = reply.get_future();
-    cell()->post(detail::make_message<detail::async_ask_node<M, R>>(
+    cell()->post_async_request(detail::make_message<detail::async_ask_node<M, R>>(
         &detail::act_on_async_ask<A, M>, detail::message::request, std::forward<T>(m), std::move(reply)));
     return later;
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <ramie/actor/actor.hpp>
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/runtime/runtime.hpp>
 
 #include <gtest/gtest.h>
 

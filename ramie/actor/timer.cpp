@@ -4,13 +4,14 @@
 //  T2 Whoever fires it posts the message; a periodic one goes back into the queue, unless it was cancelled.
 //  T3 Cancel sets `cancelled`, then takes it out of the queue. If it is not there, somebody is firing it just now, and
 //     that one looks at `cancelled` again after it has put it back (T2).
-//  T4 Who takes it out for good (the firer, or the canceller in T3) removes it from the list and drops the queue's
-//     reference.
-// The end of an actor cancels all that are in its list.
+//  T4 The thread that takes it out for good (the firer, or the canceller in T3) removes it from the list and drops the
+//     queue's reference.
+// The end of an incarnation cancels all that are in its list. One that fires just then posts a message that carries the
+// incarnation's number, and vanishes. A timer for another actor is in no list.
 #include <ramie/actor/timer.hpp>
 
 #include <ramie/actor/extras.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/task/timer_queue.hpp>
 
 #include <mutex>
 
@@ -18,13 +19,11 @@ namespace ramie::detail {
 
 namespace {
 
-actor_extras& extras_of_target(actor_timer& t) noexcept { return *t.target->more.load(std::memory_order_acquire); }
-
 /// T4.
 void leave(actor_timer& t) noexcept {
   t.cancelled.store(true, std::memory_order_release);  // a handle may outlive even the queue: nothing to look for there
-  actor_extras& x = extras_of_target(t);
-  {
+  if (t.owned) {
+    incarnation& x = t.target->more.load(std::memory_order_acquire)->now;
     std::lock_guard guard{x.timers_lock};
     (t.previous == nullptr ? x.timers : t.previous->next) = t.next;
     if (t.next != nullptr) t.next->previous = t.previous;
@@ -34,10 +33,9 @@ void leave(actor_timer& t) noexcept {
 
 void send(actor_timer& t) noexcept {
   try {
-    message* m = t.make();
-    // Who fires must not wait for room; then the message is as if it had been refused.
-    if (t.target->try_post(m, false) == tell_status::full && t.target->blocks_senders())
-      t.target->discard_all(m, letter_fate::full);
+    // One that comes once is as good as what the actor tells itself: there is always room. The next tick of a periodic
+    // one replaces what was refused.
+    t.target->post_timed(t.make(), t.incarnation, t.period_ns == 0);
   } catch (...) {
     // No memory for the message: it is lost, and the next one may find some.
   }
@@ -75,12 +73,13 @@ void actor_timer::cancel() noexcept {
   if (home->remove(*this)) leave(*this);
 }
 
-void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period) {
+void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
+                  bool owned) {
   actor_extras* x = nullptr;
-  worker* w = current_worker();
+  worker_base* w = current_worker();
   try {
     if (w == nullptr) throw usage_error{"ramie: send_after: only within a runtime"};
-    x = &target.extras();
+    if (owned) x = &target.extras();
   } catch (...) {
     delete t;
     throw;
@@ -88,17 +87,19 @@ void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds d
   t->target = &target;
   target.add_reference();
   t->call = &fire;
-  t->home = &w->timers;
+  t->home = w->timers_here;
   t->period_ns = period.count();
   t->deadline_ns = to_ns(deadline_after(std::max(delay, std::chrono::nanoseconds{0})));
-  {
-    std::lock_guard guard{x->timers_lock};
-    t->next = x->timers;
+  if (owned) {
+    t->owned = true;
+    t->incarnation = x->now.number;
+    std::lock_guard guard{x->now.timers_lock};
+    t->next = x->now.timers;
     if (t->next != nullptr) t->next->previous = t;
-    x->timers = t;
+    x->now.timers = t;
   }
   try {
-    w->timers.add(*t, t->deadline_ns);
+    w->timers_here->add(*t, t->deadline_ns);
   } catch (...) {
     leave(*t);
     t->release();
@@ -106,7 +107,7 @@ void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds d
   }
 }
 
-void cancel_timers(actor_extras& x) noexcept {
+void cancel_timers(incarnation& x) noexcept {
   for (;;) {
     actor_timer* t = nullptr;
     {

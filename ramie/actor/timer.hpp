@@ -4,7 +4,7 @@
 #include <ramie/actor/cell.hpp>
 #include <ramie/actor/dispatch.hpp>
 #include <ramie/base/atomic.hpp>
-#include <ramie/sched/timer_queue.hpp>
+#include <ramie/task/timer_queue.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +23,10 @@ struct actor_timer : timer_node {
   actor_cell* target = nullptr;  // a reference
   timer_queue* home = nullptr;   // always the same: that of the worker that started it
   std::int64_t deadline_ns = 0;
-  std::int64_t period_ns = 0;   // 0: once
-  actor_timer* next = nullptr;  // of the actor's timers, under their lock
+  std::int64_t period_ns = 0;     // 0: once
+  std::uint32_t incarnation = 0;  // of the target, which alone gets the message
+  bool owned = false;             // by that one: it is in its list
+  actor_timer* next = nullptr;    // of the actor's timers, under their lock
   actor_timer* previous = nullptr;
 
   actor_timer() = default;
@@ -38,8 +40,10 @@ struct actor_timer : timer_node {
   void cancel() noexcept;
 };
 
-/// Puts it into the calling worker's queue. Throws std::bad_alloc; then it is gone.
-void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period);
+/// Puts it into the calling worker's queue. `owned`: it ends with the incarnation of `target` that the caller is.
+/// Throws std::bad_alloc, usage_error; then it is gone.
+void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
+                  bool owned);
 
 template <class M>
 struct typed_timer final : actor_timer {
@@ -47,10 +51,11 @@ struct typed_timer final : actor_timer {
   M body;
   template <class T>
   typed_timer(message_function f, T&& m) : act{f}, body(std::forward<T>(m)) {}
+  [[nodiscard]] std::uint8_t flags() const noexcept { return owned ? message::own : std::uint8_t{0}; }
   message* make() override {
     if constexpr (std::is_copy_constructible_v<M>)
-      if (period_ns != 0) return make_message<tell_node<M>>(act, 0, body);
-    return make_message<tell_node<M>>(act, 0, std::move(body));
+      if (period_ns != 0) return make_message<tell_node<M>>(act, flags(), body);
+    return make_message<tell_node<M>>(act, flags(), std::move(body));
   }
 };
 
@@ -84,9 +89,9 @@ namespace detail {
 
 template <class M, class T>
 timer_handle start_timer(actor_cell& target, message_function act, std::chrono::nanoseconds delay,
-                         std::chrono::nanoseconds period, T&& m) {
+                         std::chrono::nanoseconds period, T&& m, bool owned = true) {
   auto* t = new typed_timer<M>{act, std::forward<T>(m)};
-  launch_timer(t, target, delay, period);
+  launch_timer(t, target, delay, period, owned);
   return timer_handle{t};
 }
 

@@ -1,8 +1,8 @@
 // Messages that come later.
 #include <ramie/actor/timer.hpp>
 
-#include <ramie/actor/supervisor.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ using os_mutex = std::mutex;
 using os_condition = std::condition_variable;
 using os_thread = std::thread;
 
-/// Gives the rest of the time slice away.
+/// Yields the rest of the time slice.
 RAMIE_ALWAYS_INLINE void os_yield() noexcept { ::sched_yield(); }
 RAMIE_ALWAYS_INLINE void os_sleep(std::int64_t duration_ns) noexcept {
   const timespec duration{duration_ns / 1'000'000'000, duration_ns % 1'000'000'000};

@@ -1,4 +1,4 @@
-// Build-wide switches: which sanitizer watches, which attributes the compiler has.
+// Build-wide switches: which sanitizer is on, which attributes the compiler has.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -35,8 +35,8 @@
 #error "ramie runs on Linux"
 #endif
 
-// What must be inlined to be fast (sched/suspend.hpp says why) need not be where nobody measures: the tests' builds
-// under sanitizers, and without optimisation, take much less time then.
+// What must be inlined to be fast (task/suspend.hpp says why) need not be where speed is not measured: the tests'
+// builds under sanitizers, and without optimisation, take much less time then.
 #if defined(__OPTIMIZE__) && !RAMIE_ASAN && !RAMIE_TSAN
 #define RAMIE_ALWAYS_INLINE __attribute__((always_inline)) inline
 #define RAMIE_LAMBDA_INLINE __attribute__((always_inline))
@@ -44,7 +44,7 @@
 #define RAMIE_ALWAYS_INLINE inline
 #define RAMIE_LAMBDA_INLINE
 #endif
-// A function that looks at what others change meanwhile, and knows what it does: sanitizers are not to watch it.
+// A function that deliberately reads what other threads change: sanitizers do not instrument it.
 #if defined(__clang__)
 #define RAMIE_UNWATCHED __attribute__((no_sanitize("address", "thread"), noinline))
 #else

@@ -1,4 +1,4 @@
-// From "for so long" to "until then", without running over either end of the clock.
+// From a duration to a point in time, without overflow at either end of the clock.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -7,8 +7,8 @@
 
 namespace ramie::detail {
 
-/// Now plus `duration`, rounded up to the clock's tick. Now if it is negative, the clock's last moment if it is longer
-/// than the clock counts (146 years are half of what it can) or not a number.
+/// Now plus `duration`, rounded up to the clock's tick. Now if it is negative; the clock's last moment if it is not a
+/// number or longer than the clock counts (146 years are half of its range).
 template <class Rep, class Period>
 [[nodiscard]] std::chrono::steady_clock::time_point time_after(std::chrono::duration<Rep, Period> duration) {
   using clock = std::chrono::steady_clock;

@@ -15,7 +15,7 @@ using seconds_as_double = std::chrono::duration<double>;
 
 constexpr clock::time_point never = clock::time_point::max();
 
-/// How far from the present, which is anywhere between two looks at the clock.
+/// How far from the present, which lies between two readings of the clock.
 template <class Duration>
 void expect_after(Duration duration, clock::duration expected) {
   const auto before = clock::now();

@@ -6,7 +6,7 @@
 
 namespace ramie {
 
-/// Base of all that ramie throws, but for `cancelled`.
+/// Base of all that ramie throws, except `cancelled`.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,6 +46,15 @@ class timeout_error : public error {
 class cancelled : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "ramie: fiber cancelled"; }
+};
+
+/// Thrown to a caller that asks for the result of a fiber, or of a scope's child, that ended by `cancelled`: that one
+/// was stopped, not the caller. A handler of `cancelled` catches it too, unless one of this kind stands before it.
+class child_cancelled : public cancelled {
+ public:
+  [[nodiscard]] const char* what() const noexcept override {
+    return "ramie: the fiber that was waited for was cancelled";
+  }
 };
 
 }  // namespace ramie

@@ -1,6 +1,6 @@
 // Bugs that interleaving tests switch on, one at a time: each breaks one step of one protocol, at the place that says
 // RAMIE_PLANT(name). In normal builds that is the constant `false` (base/atomic.hpp). A plant that no test finds would
-// say that the tests are blind, so each has a test that fails unless it is found.
+// mean that the tests are blind, so each has a test that fails unless it is found.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,63 @@ namespace ramie::interleave {
 enum class plant : std::uint8_t {
   none,
   spawn_deque_no_fence,        // spawn_deque.hpp: T4 left out
+  spawn_deque_empty_early,     // spawn_deque.hpp: P4 left out after P0
   fork_deque_no_fence,         // fork_deque.hpp: T4 left out
-  promoted_job_unclaimed,      // fork_deque.cpp: R4, the worker runs the job though its parent has it
+  promoted_job_unclaimed,      // fork_jobs.cpp: R4, the worker runs the job although its parent has it
   alter_newest_unchecked,      // spawn_deque.hpp: P3 left out where the newest is altered
   biased_lock_no_fence,        // biased_lock.hpp: T3 left out
   adaptive_lock_no_fence,      // adaptive_lock.hpp: B2 without its fence
-  adaptive_lock_slot_taken,    // adaptive_lock.hpp: a third worker owns it in a slot that is another's
+  policy_wake_not_passed_on,   // placement.cpp: wake_for_policy is not called again by the worker that was woken
+  adaptive_lock_second_owner,  // adaptive_lock.hpp: another worker than the first one owns it later
   deprive_all_no_fence,        // adaptive_lock.hpp: C2 left out
   sleep_without_look,          // idle_set.hpp: S3 left out
   sleep_no_fence,              // idle_set.hpp: S2 left out
+  search_ends_unfenced,        // idle_set.hpp: R3 left out
+  search_ends_unmarked,        // idle_set.hpp: R2 left out
   injection_unannounced,       // idle_set.hpp: I3 and I4 before I1
   inbox_announced_early,       // inbox.hpp: B3 before B1
   waiter_woken_too_early,      // wait_word.hpp: W4 makes a fiber ready that is not parked yet
+  parked_no_fence,             // wait_word.hpp: W3 without its light fence
   parked_without_look,         // wait_word.hpp: W3 without its second look
   early_claim_no_fence,        // wait_word.hpp: W6 without its fence
-  early_claim_settled_twice,   // wait_word.hpp: W6, the waker makes ready whom the destination makes ready too
+  early_claim_settled_twice,   // wait_word.hpp: W6, the waker makes a waiter ready that the destination makes ready too
   claimed_beside_inspector,    // wait_word.hpp: W7 does not look for inspectors
-  held_wait_let_go_twice,      // wait_word.hpp: whoever meets `held` claims all the same
+  mark_outlives_epochs,        // wait_word.hpp: W8 left out
+  held_wait_let_go_twice,      // wait_word.hpp: a waker that meets `held` claims all the same
   cancelled_unfenced,          // wait_word.hpp: the canceller's, or W7's, fence left out
-  join_unnoticed,              // worker.cpp: a fiber's end and a joiner's arrival miss each other
+  scope_child_of_nobody,       // scope.cpp: a child that is a fiber of its own has no parent
+  scope_child_unmarked,        // scope.cpp: it begins without a mark at the fiber that request_stop is called for
+  join_unnoticed,              // loop.cpp: a fiber's end and a joiner's arrival miss each other
+  timer_heap_narrow,           // timer_queue.cpp: the way down passes over the last child
   timer_removed_unlocked,      // timer_queue.hpp: `remove` without the lock
-  channel_unlocked_early,      // core.hpp: the lock goes back before the operation is in line
+  close_holds_two,             // core.hpp: C7, close claims the next wait before it releases the one before
+  channel_unlocked_early,      // core.hpp: the lock is released before the operation is in line
   select_without_second_look,  // select_case.hpp: S2 does not look again under the lock
-  mail_unnoticed,              // cell.cpp: an actor goes to rest without a last look for mail
-  room_counted_late,           // cell.cpp: a bounded mailbox lets a sender in before it counts the room
-  mutex_unlock_unnoticed,      // mutex.cpp: M3 links the node though `locked` is off by now
-  mutex_favour_unattended,     // mutex.cpp: a favour begins while somebody waits and nobody is on his way
+  otherwise_glances_once,      // select_case.hpp: S1, `otherwise` after one glance
+  otherwise_counts_ignored,    // select_case.hpp: S1, `otherwise` although a count changed between the glances
+  mail_unnoticed,              // cell.cpp: an actor becomes idle without a last look for mail
+  interrupt_unnoticed,         // cell.cpp: an actor becomes idle without a last look for interrupts
+  room_counted_late,           // cell.cpp: a bounded mailbox admits a sender before it counts the room
+  tie_told_twice,              // ties.cpp: I7, both sides of a tie end it, and each tells
+  notes_outlive_incarnations,  // ties.cpp: I7, what is told to one incarnation reaches the next
+  ties_outlive_incarnations,   // incarnation.cpp: I6, a restart leaves all ties as they are
+  links_spread_normal_ends,    // ties.cpp: a normal end kills linked actors, too
+  links_have_a_direction,      // ties.cpp: only the side that made a link finds it again
+  mail_lost_at_restart,        // incarnation.cpp: I8, mail that was taken out and not handled is dropped
+  refused_still_counted,       // incarnation.cpp: I8, requests that are refused still count as waiting
+  room_left_to_nobody,         // cell_mail.cpp: a sender that did not need its room does not let the next one in
+  gone_too_late,               // incarnation.cpp: I6, ties are taken out before `gone` is marked
+  mutex_unlock_unnoticed,      // mutex.cpp: M3 links the node although `locked` is already clear
+  mutex_woken_left_on,         // mutex.cpp: M7, one that was woken and ran out of time leaves `woken` on
+  mutex_favour_unattended,     // mutex.cpp: a favour begins while a waiter is parked and no wake-up is under way
   mutex_favour_no_fence,       // mutex.cpp: E2 without its fence
-  word_lock_early,             // wait_queue.hpp: Q2, links its node after it gave the lock back
+  select_held_beside_others,   // wait_queue.hpp: H5, a select's wait is held while the next is claimed
+  word_lock_early,             // wait_queue.hpp: Q2, links its node after it released the lock
 };
 
 extern plant planted;
 
-/// No runtime starts its monitor, which would find what a lost wake-up left behind.
+/// Runtimes start no monitor, which would repair what a lost wake-up left behind.
 extern bool unmonitored;
 
 }  // namespace ramie::interleave

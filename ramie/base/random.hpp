@@ -1,4 +1,4 @@
-// Numbers that nobody needs to trust: which victim, which of several ready cases.
+// Random numbers that need not be secure: which victim, which of several ready cases.
 #pragma once
 
 #include <ramie/base/config.hpp>
@@ -13,7 +13,7 @@ class random_source {
   /// `seed`: any but zero.
   constexpr explicit random_source(std::uint64_t seed) noexcept : state_{seed} {}
 
-  /// Evenly from [0, bound), as far as a bound that is no power of two lets it.
+  /// From [0, bound); exactly even only for a bound that is a power of two.
   RAMIE_ALWAYS_INLINE std::uint32_t below(std::uint32_t bound) noexcept {
     state_ ^= state_ >> 12;
     state_ ^= state_ << 25;

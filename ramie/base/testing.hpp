@@ -1,4 +1,4 @@
-// For the tests of all floors: what kind of machine they run on.
+// For the tests of all floors: the kind of machine they run on.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,14 +10,14 @@
 
 namespace ramie::detail::testing {
 
-/// Whether this is not Linux but a program that runs foreign processors' code. Such take any advice about memory, and
-/// know little of /proc; other programs see the emulator in place of this one.
+/// Whether the program runs under a user-mode emulator of another processor instead of on Linux itself. Emulators
+/// accept any advice about memory and know little of /proc; other programs see the emulator in place of this one.
 inline bool emulated() noexcept {
   constexpr int no_such_advice = 9999;
   const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* page = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) std::abort();
-  // Past glibc and the sanitizers' wrappers, who have no say in this.
+  // Bypasses glibc and the sanitizers' wrappers.
   const bool taken = ::syscall(SYS_madvise, page, size, no_such_advice) == 0;
   ::munmap(page, size);
   return taken;

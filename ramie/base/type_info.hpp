@@ -1,4 +1,4 @@
-// What is known of a type in programs that do without run-time type information, too.
+// Facts about a type, also in programs built without run-time type information.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ class type_info {
   type_info(const type_info&) = delete;
   type_info& operator=(const type_info&) = delete;
 
-  /// As the compiler writes it.
+  /// As the compiler spells it.
   [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }
   [[nodiscard]] bool operator==(const type_info& other) const noexcept { return this == &other; }
 
@@ -29,7 +29,7 @@ class type_info {
 
 template <class T>
 struct type_info::made {
-  /// The compiler's name of this function ends in "T = ...]", in gcc's case after a semicolon where more follows.
+  /// The compiler's name of this function ends in "T = ...]"; with gcc, in "T = ...; ..." where more follows.
   static constexpr std::string_view name() noexcept {
     constexpr std::string_view before = "T = ";
     std::string_view text = __PRETTY_FUNCTION__;

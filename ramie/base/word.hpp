@@ -69,7 +69,7 @@ class word {
     return __atomic_compare_exchange_n(&value_, &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
 
-  /// store_release that only pushes earlier stores out: what the compiler knows about memory stays true for it.
+  /// store_release that orders earlier stores only: what the compiler knows about memory stays valid.
   /// (x86-64 keeps stores in order by itself; the assembly below claims to read any memory that others could reach, and
   /// writes none.)
   RAMIE_ALWAYS_INLINE void publish(T value) noexcept {
@@ -92,8 +92,8 @@ class word {
   T value_;
 };
 
-/// Orders a volatile store before a later volatile load, for the compiler; ramie's heavy fences do the rest
-/// (sched/fence.hpp).
+/// Orders a volatile store before a later volatile load, for the compiler; ramie's heavy fences order them for the
+/// processor (machine/fence.hpp).
 RAMIE_ALWAYS_INLINE void order_words() noexcept {
   if constexpr (volatile_words) asm volatile("");
   else asm volatile("" ::: "memory");

@@ -6,7 +6,9 @@
 #include <ramie/base/error.hpp>
 #include <ramie/channel/core.hpp>
 #include <ramie/channel/in_line.hpp>
+#include <ramie/sync/deadline.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <iterator>
@@ -25,14 +27,20 @@ namespace detail {
 [[noreturn]] void throw_bad_capacity(std::size_t capacity, std::size_t most);
 }  // namespace detail
 
+struct unbounded_t {
+  explicit unbounded_t() = default;
+};
+/// In the place of a capacity: a channel that always has room.
+inline constexpr unbounded_t unbounded{};
+
 /// A queue of T between fibers, or plain threads, any number at either end; first in first out. With capacity 0 it is a
 /// rendezvous: a send ends when a receiver has the value. Neither copied nor moved; share it by reference or by
-/// std::shared_ptr. All members may be called from any fiber or thread. A channel may be destroyed when nobody uses it
-/// any more; whoever was let go by its last send, receive or close may do it, even while the other party is still on
-/// its way out of that call.
+/// std::shared_ptr. All members may be called from any fiber or thread. A channel may be destroyed when it has no users
+/// any more; a waiter woken by its last send, receive or close may destroy it, even while the other party has not yet
+/// returned from that call.
 ///
 /// T is moved while the channel is locked: its move constructor must not suspend. If it throws, the exception leaves
-/// the call that was moving, the element stays where it was, and the channel goes on.
+/// the call that was moving, the element stays where it was, and the channel stays usable.
 template <class T>
 class channel {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && std::is_move_constructible_v<T>,
@@ -41,17 +49,24 @@ class channel {
  public:
   using value_type = T;
 
-  /// Memory for all of `capacity` is taken here. Throws std::bad_alloc, invalid_argument if it is more than could ever
-  /// be had.
+  /// Allocates memory for all of `capacity`. Throws std::bad_alloc, invalid_argument if it is more than could ever be
+  /// allocated, or than 4,294,967,295.
   explicit channel(std::size_t capacity = 0) : core_{check(capacity)} {
     if (capacity != 0) ring_ = std::allocator<T>{}.allocate(capacity);
   }
+  /// With room for 4,294,967,295 elements. Memory is allocated as it is needed, by senders, which then throw
+  /// std::bad_alloc if there is none, and is kept until the channel is destroyed.
+  explicit channel(unbounded_t) noexcept {
+    static_assert(std::is_nothrow_move_constructible_v<T>,
+                  "ramie::channel: elements of an unbounded channel are moved when it grows, so moving one must not "
+                  "throw; send std::unique_ptr<T>");
+  }
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
-  /// Destroys what is buffered. Nobody may wait on it: that ends the process with a message.
+  /// Destroys the buffered elements. A waiter ends the process with a message.
   ~channel() {
-    for (std::size_t left = core_.size.load(std::memory_order_relaxed); left != 0; --left) drop_oldest();
-    if (ring_ != nullptr) std::allocator<T>{}.deallocate(ring_, core_.capacity);
+    for (std::size_t left = core_.size.count(); left != 0; --left) drop_oldest();
+    if (ring_ != nullptr) std::allocator<T>{}.deallocate(ring_, core_.places);
   }
 
   /// Sends `value`; suspends (a plain thread: blocks) while there is no room and no receiver. `closed`: the channel is,
@@ -65,36 +80,40 @@ class channel {
     T copy(value);
     return send(std::move(copy), where);
   }
-  /// As `send`, no later than `deadline`, or for `timeout`: else `timeout`.
-  channel_status send_until(T&& value, std::chrono::steady_clock::time_point deadline,
-                            std::source_location where = std::source_location::current()) {
-    return send_with(value, where, [deadline](detail::wait& pause) { return pause.suspend_until(deadline); });
+  /// As `send`, no later than `deadline`, of any clock, or for `timeout`: otherwise `timeout`.
+  template <class Clock, class Duration>
+  [[nodiscard]] channel_status send_until(T&& value, std::chrono::time_point<Clock, Duration> deadline,
+                                          std::source_location where = std::source_location::current()) {
+    return detail::status_until(deadline, [&](detail::steady_time t) {
+      return send_with(value, where, [t](detail::wait& pause) { return pause.suspend_until(t); });
+    });
   }
-  channel_status send_until(const T& value, std::chrono::steady_clock::time_point deadline,
-                            std::source_location where = std::source_location::current()) {
+  template <class Clock, class Duration>
+  [[nodiscard]] channel_status send_until(const T& value, std::chrono::time_point<Clock, Duration> deadline,
+                                          std::source_location where = std::source_location::current()) {
     T copy(value);
     return send_until(std::move(copy), deadline, where);
   }
   template <class Rep, class Period>
-  channel_status send_for(T&& value, std::chrono::duration<Rep, Period> timeout,
-                          std::source_location where = std::source_location::current()) {
+  [[nodiscard]] channel_status send_for(T&& value, std::chrono::duration<Rep, Period> timeout,
+                                        std::source_location where = std::source_location::current()) {
     return send_until(std::move(value), detail::time_after(timeout), where);
   }
   template <class Rep, class Period>
-  channel_status send_for(const T& value, std::chrono::duration<Rep, Period> timeout,
-                          std::source_location where = std::source_location::current()) {
+  [[nodiscard]] channel_status send_for(const T& value, std::chrono::duration<Rep, Period> timeout,
+                                        std::source_location where = std::source_location::current()) {
     T copy(value);
     return send_until(std::move(copy), detail::time_after(timeout), where);
   }
   /// Sends if that is possible at once: ok, full or closed. Does not suspend. Throws what moving T throws.
-  channel_status try_send(T&& value) {
+  [[nodiscard]] channel_status try_send(T&& value) {
     detail::operation* served = nullptr;
     detail::channel_guard guard{core_};
     const channel_status status = give(value, served);
     guard.unlock_and_release(served);
     return status;
   }
-  channel_status try_send(const T& value) {
+  [[nodiscard]] channel_status try_send(const T& value) {
     T copy(value);
     return try_send(std::move(copy));
   }
@@ -106,14 +125,24 @@ class channel {
     recv_with(got, where, [](detail::wait& pause) RAMIE_LAMBDA_INLINE { return pause.suspend(); });
     return got;
   }
-  /// As `recv`, but tells why there is nothing: ok, closed or timeout.
-  channel_status recv_until(std::optional<T>& got, std::chrono::steady_clock::time_point deadline,
+  /// As `recv`, no later than `deadline`, of any clock, or for `timeout`. Tells why there is nothing: ok, closed or
+  /// timeout.
+  template <class Clock, class Duration>
+  channel_status recv_until(std::optional<T>& got, std::chrono::time_point<Clock, Duration> deadline,
                             std::source_location where = std::source_location::current()) {
     got.reset();
-    return recv_with(got, where, [deadline](detail::wait& pause) { return pause.suspend_until(deadline); });
+    return detail::status_until(deadline, [&](detail::steady_time t) {
+      return recv_with(got, where, [t](detail::wait& pause) { return pause.suspend_until(t); });
+    });
   }
-  /// As `recv`; also empty if nothing came until `deadline`, or for `timeout`.
-  std::optional<T> recv_until(std::chrono::steady_clock::time_point deadline,
+  template <class Rep, class Period>
+  channel_status recv_for(std::optional<T>& got, std::chrono::duration<Rep, Period> timeout,
+                          std::source_location where = std::source_location::current()) {
+    return recv_until(got, detail::time_after(timeout), where);
+  }
+  /// The same for those who need not know: empty in either case.
+  template <class Clock, class Duration>
+  std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> deadline,
                               std::source_location where = std::source_location::current()) {
     std::optional<T> got;
     recv_until(got, deadline, where);
@@ -139,13 +168,13 @@ class channel {
     return got;
   }
 
-  /// No more sends: who waits to send gets `closed`, who waits to receive gets nothing, what is buffered can still be
-  /// received. Again: does nothing. Does not suspend.
+  /// No more sends: waiting senders get `closed`, waiting receivers get nothing, buffered elements can still be
+  /// received. Closing again does nothing. Does not suspend.
   void close() noexcept { core_.close(); }
 
   [[nodiscard]] bool is_closed() const noexcept { return core_.closed.load(std::memory_order_acquire); }
-  /// How many elements are buffered; a moment's truth.
-  [[nodiscard]] std::size_t size() const noexcept { return core_.size.load(std::memory_order_relaxed); }
+  /// How many elements are buffered; a moment's value.
+  [[nodiscard]] std::size_t size() const noexcept { return core_.size.count(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity; }
   [[nodiscard]] channel_statistics statistics() const noexcept {
@@ -180,30 +209,32 @@ class channel {
   [[nodiscard]] iterator begin(std::source_location where = std::source_location::current()) { return {*this, where}; }
   [[nodiscard]] std::default_sentinel_t end() noexcept { return {}; }
 
-  /// For select. Under the lock: the operation if it is possible now, else `full` or `empty`. `served`: whom to let go
-  /// on afterwards.
+  /// For select. Under the lock: the operation if it is possible now, otherwise `full` or `empty`. `served`: the
+  /// counterpart to wake afterwards.
   RAMIE_ALWAYS_INLINE channel_status give(T& value, detail::operation*& served);
   RAMIE_ALWAYS_INLINE channel_status take(std::optional<T>& got, detail::operation*& served);
   [[nodiscard]] detail::channel_core& core() noexcept { return core_; }
 
  private:
   static std::size_t check(std::size_t capacity) {
-    constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T);
+    constexpr std::size_t most =
+        std::min<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T), detail::tally::most);
     if (capacity > most) detail::throw_bad_capacity(capacity, most);
     return capacity;
   }
   void drop_oldest() noexcept {
     std::destroy_at(ring_ + core_.head);
-    if (++core_.head == core_.capacity) core_.head = 0;
-    core_.set_size(size() - 1);
+    if (++core_.head == core_.places) core_.head = 0;
+    core_.size.decrease();
   }
   void append(T& value) {
     std::size_t at = core_.head + size();
-    if (at >= core_.capacity) at -= core_.capacity;
+    if (at >= core_.places) at -= core_.places;
     std::construct_at(ring_ + at, std::move(value));
-    core_.set_size(size() + 1);
+    core_.size.increase();
   }
   RAMIE_NOINLINE detail::operation* take_in() noexcept;
+  RAMIE_NOINLINE bool grow();
   template <class Suspend>
   RAMIE_ALWAYS_INLINE channel_status send_with(T& value, const std::source_location& where, Suspend suspend);
   template <class Suspend>

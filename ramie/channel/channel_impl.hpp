@@ -16,7 +16,8 @@ RAMIE_ALWAYS_INLINE channel_status channel<T>::give(T& value, detail::operation*
     served = o;
     return channel_status::ok;
   }
-  if (size() == core_.capacity) return channel_status::full;
+  // The first test spares a rendezvous the call.
+  if (size() == core_.places && (core_.places == core_.capacity || !grow())) return channel_status::full;
   append(value);
   return channel_status::ok;
 }
@@ -25,9 +26,9 @@ template <class T>
 RAMIE_ALWAYS_INLINE channel_status channel<T>::take(std::optional<T>& got, detail::operation*& served) {
   if (size() != 0) {
     got.emplace(std::move(ring_[core_.head]));
-    drop_oldest();
     if (core_.senders.count() != 0) [[unlikely]]
       served = take_in();
+    else drop_oldest();
     return channel_status::ok;
   }
   if (detail::operation* o = core_.senders.claim_first(); o != nullptr) {
@@ -40,18 +41,63 @@ RAMIE_ALWAYS_INLINE channel_status channel<T>::take(std::optional<T>& got, detai
   return core_.closed.load(std::memory_order_relaxed) ? channel_status::closed : channel_status::empty;
 }
 
-/// A place became free: the sender who waits longest fills it. If its element throws, it may do that in its own call.
+/// All places are taken: makes more, in an unbounded channel. False if it is full.
+template <class T>
+bool channel<T>::grow() {
+  if constexpr (std::is_nothrow_move_constructible_v<T>) {
+    constexpr std::size_t first = 16;
+    const std::size_t before = core_.places;
+    if (before == core_.capacity) return false;
+    const std::size_t after = std::min(before == 0 ? first : before * 2, core_.capacity);
+    T* const larger = std::allocator<T>{}.allocate(after);
+    for (std::size_t i = 0; i < before; ++i) {
+      T& element = ring_[core_.head + i < before ? core_.head + i : core_.head + i - before];
+      std::construct_at(larger + i, std::move(element));
+      std::destroy_at(&element);
+    }
+    if (ring_ != nullptr) std::allocator<T>{}.deallocate(ring_, before);
+    ring_ = larger;
+    core_.head = 0;
+    core_.places = after;
+    return true;
+  } else {
+    return false;
+  }
+}
+
+/// The oldest element was moved out: the sender that has waited longest fills a place before that one becomes free, so
+/// the buffer never looks empty meanwhile (C8). If its element throws, it may throw in the sender's own call; then
+/// there is room although other senders wait.
 template <class T>
 detail::operation* channel<T>::take_in() noexcept {
   detail::operation* o = core_.senders.claim_first();
-  if (o == nullptr) return nullptr;
+  if (o == nullptr) {
+    drop_oldest();
+    return nullptr;
+  }
   o->result = detail::operation::outcome::done;
+  bool oldest_gone = false;
+  const auto fill = [&] {
+    T& element = *static_cast<T*>(o->slot);
+    if (size() != core_.places) {
+      append(element);
+      drop_oldest();
+      return;
+    }
+    T* const place = ring_ + core_.head;
+    if (++core_.head == core_.places) core_.head = 0;
+    std::destroy_at(place);
+    oldest_gone = true;
+    std::construct_at(place, std::move(element));
+  };
   if constexpr (std::is_nothrow_move_constructible_v<T>) {
-    append(*static_cast<T*>(o->slot));
+    fill();
   } else {
     try {
-      append(*static_cast<T*>(o->slot));
+      fill();
     } catch (...) {
+      if (oldest_gone) core_.size.decrease();
+      else drop_oldest();
       o->result = detail::operation::outcome::retry;
     }
   }

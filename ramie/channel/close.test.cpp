@@ -1,4 +1,4 @@
-// Closing from every state, and channels that go away as soon as they may.
+// Closing from every state, and channels that are destroyed as soon as they may be.
 #include <ramie/channel/select.hpp>
 #include <ramie/channel/testing.hpp>
 
@@ -131,7 +131,85 @@ TEST_P(closing, by_many_at_once_and_amid_traffic_loses_nothing) {
   });
 }
 
-// Who was let go may destroy the channel, while the other is still on its way out.
+// One select may wait on the closed channel in several cases.
+
+TEST_P(closing, ends_a_select_that_waits_on_it_in_two_receives) {
+  run([](crew& all) {
+    for (int round = 0; round < scaled(50); ++round) {
+      channel<int> c;
+      std::atomic<int> told{0};
+      all.start([&] {
+        const auto closed = [&](std::optional<int> v) { told += v ? 0 : 1; };
+        select(on_recv(c, closed), on_recv(c, closed));
+      });
+      if (round % 2 == 0) await_receivers(c, 2);
+      c.close();
+      all.join();
+      EXPECT_EQ(told, 1);
+    }
+  });
+}
+
+TEST_P(closing, ends_a_select_that_waits_on_it_in_two_sends) {
+  run([](crew& all) {
+    for (int round = 0; round < scaled(50); ++round) {
+      channel<int> c{1};
+      c.send(0);
+      std::atomic<int> told{0};
+      all.start([&] {
+        const auto closed = [&](channel_status s) { told += s == channel_status::closed ? 1 : 0; };
+        select(on_send(c, 1, closed), on_send(c, 2, closed));
+      });
+      if (round % 2 == 0) await_senders(c, 2);
+      c.close();
+      all.join();
+      EXPECT_EQ(told, 1);
+      EXPECT_EQ(c.size(), 1u);
+    }
+  });
+}
+
+TEST_P(closing, ends_a_select_that_waits_on_it_in_a_receive_and_a_send) {
+  run([](crew& all) {
+    for (int round = 0; round < scaled(50); ++round) {
+      channel<int> c;
+      std::atomic<int> told{0};
+      all.start([&] {
+        select(on_recv(c, [&](std::optional<int> v) { told += v ? 0 : 1; }),
+               on_send(c, 1, [&](channel_status s) { told += s == channel_status::closed ? 1 : 0; }));
+      });
+      if (round % 2 == 0) {
+        await_receivers(c, 1);
+        await_senders(c, 1);
+      }
+      c.close();
+      all.join();
+      EXPECT_EQ(told, 1);
+    }
+  });
+}
+
+TEST_P(closing, of_two_channels_at_once_amid_selects_in_both_orders) {
+  run([](crew& all) {
+    for (int round = 0; round < scaled(GetParam().migrate_always ? 5 : 30); ++round) {
+      channel<int> work, quit;
+      std::atomic<int> told{0};
+      constexpr int each = 20;
+      const auto closed = [&](std::optional<int> v) { told += v ? 0 : 1; };
+      for (int i = 0; i < each / (on_threads() ? 4 : 1); ++i) {
+        all.start([&] { select(on_recv(work, closed), on_recv(quit, closed)); });
+        all.start([&] { select(on_recv(quit, closed), on_recv(work, closed), on_recv(quit, closed)); });
+      }
+      all.start([&] { quit.close(); });
+      if (round % 2 == 0) await([&] { return work.statistics().waiting_receivers > 0 || told > 0; });
+      work.close();
+      all.join();
+      EXPECT_EQ(told, 2 * (each / (on_threads() ? 4 : 1)));
+    }
+  });
+}
+
+// A woken waiter may destroy the channel before the waker has returned.
 
 struct parcel {
   channel<int> c;
@@ -202,6 +280,30 @@ TEST_P(going_away, at_the_hands_of_who_was_told_of_its_closing) {
       if (i % 3 == 0) this_fiber::yield();
       if (i % 2 == 0) EXPECT_EQ(p->c.recv(), std::nullopt);
       else EXPECT_EQ(p->c.send(i), channel_status::closed);
+    }
+    all.join();
+  });
+}
+
+TEST_P(going_away, at_the_hands_of_the_last_of_many_who_were_told_of_its_closing) {
+  run([](crew& all) {
+    for (int i = 0; i < rounds() / 4; ++i) {
+      struct counted {
+        channel<int> c;
+        std::atomic<int> inside{4};
+      };
+      auto* p = new counted;
+      const auto leave = [p] {
+        if (--p->inside == 0) delete p;
+      };
+      const auto closed = [](std::optional<int> v) { EXPECT_EQ(v, std::nullopt); };
+      all.start([=] { select(on_recv(p->c, closed), on_recv(p->c, closed)), leave(); });
+      all.start([=] { closed(p->c.recv()), leave(); });
+      all.start([=] { closed(p->c.recv_for(1us)), leave(); });
+      all.start([=] { select(on_recv(p->c, closed), on_timeout(1us, [] {}), on_recv(p->c, closed)), leave(); });
+      if (i % 2 == 0) await([&] { return p->c.statistics().waiting_receivers >= 3; });
+      p->c.close();
+      if (i % 16 == 0) all.join();
     }
     all.join();
   });

@@ -3,6 +3,8 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/channel/channel.hpp>
 
+#include <utility>
+
 namespace ramie::detail {
 
 bool waiting_line::has_other_than(const stack* self) const noexcept {
@@ -13,7 +15,7 @@ bool waiting_line::has_other_than(const stack* self) const noexcept {
 
 channel_core::~channel_core() {
   if (receivers.has_other_than(nullptr) || senders.has_other_than(nullptr))
-    fatal("a channel was destroyed while somebody waited to send or receive on it", __FILE__, __LINE__);
+    fatal("a channel was destroyed while a fiber or thread waited to send or receive on it", __FILE__, __LINE__);
 }
 
 void channel_core::leave(waiting_line& line, operation& mine) noexcept {
@@ -23,29 +25,26 @@ void channel_core::leave(waiting_line& line, operation& mine) noexcept {
 }
 
 void channel_core::close() noexcept {
-  operation* first = nullptr;
+  operation* last = nullptr;
+  [[maybe_unused]] operation* held = nullptr;  // of the plant
   {
     channel_guard guard{*this};
     if (closed.load(std::memory_order_relaxed)) return;
     closed.store(true, std::memory_order_relaxed);
-    operation* last = nullptr;
     const auto end_all = [&](waiting_line& line) {
       while (operation* o = line.claim_first()) {
         o->result = operation::outcome::closed;
-        o->next = nullptr;
-        if (last == nullptr) first = o;
-        else last->next = o;
-        last = o;
+        if (RAMIE_PLANT(close_holds_two)) std::swap(o, held);
+        if (o == nullptr) continue;
+        if (receivers.empty() && senders.empty()) last = o;  // the line is empty now, so this ends the loop
+        else o->claimed.go_on();                             // C7
       }
     };
     end_all(receivers);
     end_all(senders);
   }
-  // Each may be gone as soon as it goes on, and with the last of them the channel.
-  while (operation* o = first) {
-    first = static_cast<operation*>(o->next);
-    o->claimed.go_on();
-  }
+  if (RAMIE_PLANT(close_holds_two) && held != nullptr) held->claimed.go_on();
+  if (last != nullptr) last->claimed.go_on();  // C4
 }
 
 void throw_wait_cancelled() { throw cancelled{}; }

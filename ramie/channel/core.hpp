@@ -1,39 +1,56 @@
-// What a channel is, apart from the type of its elements: a lock, and who waits at which end.
+// A channel, apart from the type of its elements: a lock, and the waiters at each end.
 //
 //  C1 All fields are guarded by the lock; counts are atomics so that a select may glance at them without it.
-//  C2 Receivers wait only while nothing is buffered, senders only while the buffer is full, and nobody waits once the
-//     channel is closed. So there are never both waiting receivers and something they could have.
-//  C3 Whoever finds a counterpart waiting takes its operation out of the list and claims its wait. If the claim fails,
-//     the counterpart has timed out, was cancelled or (a select) was served elsewhere: the next one is tried.
-//  C4 It hands the element over, writes the outcome, unlocks, and only then lets the counterpart go on. From then on it touches
-//     neither the operation nor the channel: the counterpart may destroy both.
-//  C5 Somebody who goes on for another reason than an event takes its operation out itself, under the lock.
-//  C6 If moving an element throws, the claimed counterpart is told to `retry`: it begins anew as if it had just come, and
-//     the exception leaves whichever call was moving. An element is always in exactly one place.
+//  C2 Receivers wait only while nothing is buffered, senders only while the buffer is full, and there are no waiters
+//     once the channel is closed. So there are never both waiting receivers and something they could have.
+//  C3 A caller that finds a counterpart waiting takes its operation out of the list and claims its wait. If the claim
+//     fails, the counterpart has timed out, was cancelled or (a select) was served elsewhere: it tries the next one.
+//  C4 The caller hands the element over, writes the outcome, unlocks, and only then wakes the counterpart. From then on
+//     it touches neither the operation nor the channel: the counterpart may destroy both.
+//  C5 A waiter that resumes for another reason than an event takes its operation out itself, under the lock.
+//  C6 If moving an element throws, the claimed counterpart is told to `retry`: it begins anew as if it had just come,
+//     and the exception leaves the call that was moving. An element is always in exactly one place.
+//  C7 close() ends many waits, and holds at most one of them at a time: a select may be in line here twice, and the
+//     closer of another channel may want the same waits in another order. A thread that holds one wait and waits for
+//     another could wait for ever, for the other may be held by itself, or by such a thread. So each waiter is resumed
+//     before the next is claimed, while close() still has the lock. The channel outlives that: another operation is
+//     still in line, and before its owner returns, either close() claims it or its owner takes it out, for which it
+//     needs the lock. Only the waiter of the last operation is resumed after the lock was given back (C4).
+//  C8 A select with `otherwise` must not report "nothing ready" if one of its channels was ready at every moment. It
+//     reads all counts twice, without locks. Each count carries the number of its increases (tally), so equal numbers
+//     mean that no count has changed in between, and all were seen at one instant: the one between the two passes. Where
+//     memory is weak, loads return old values, so counts are stored with release and loaded with acquire: a pass that saw
+//     an element gone from one channel sees those that its receiver, or whoever told it to receive, put elsewhere before. For
+//     this no operation may pass through a state that looks less ready than the states before and after it: a receiver
+//     that frees a place for a waiting sender leaves `size` as it is.
+//  C9 The buffer of an unbounded channel grows, under the lock, when a sender finds all its places taken. Selects glance
+//     at `capacity`, which never changes, and not at `places`. So no sender ever waits, and a full channel costs the
+//     same as before: both are looked at only where `size` has reached `places`.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
-#include <ramie/sched/adaptive_lock.hpp>
-#include <ramie/sched/wait_list.hpp>
+#include <ramie/queue/adaptive_lock.hpp>
+#include <ramie/task/wait_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace ramie {
 
-/// What became of a channel operation.
+/// The outcome of a channel operation.
 enum class channel_status : std::uint8_t {
   ok,
   closed,   // the channel is closed (receiving: and drained)
-  full,     // try_send: no room, and nobody waits to receive
-  empty,    // try_recv: nothing there, and nobody waits to send
+  full,     // try_send: no room, and no waiting receiver
+  empty,    // try_recv: nothing buffered, and no waiting sender
   timeout,  // a timed call ran out of time
 };
 
 /// A moment's view of a channel, for debugging and metrics.
 struct channel_statistics {
   std::size_t length;             // elements buffered
-  std::size_t waiting_senders;    // may count some that are just giving up
+  std::size_t waiting_senders;    // may include some that are just giving up
   std::size_t waiting_receivers;  // likewise
 };
 
@@ -47,18 +64,44 @@ struct operation : wait_node {
   claimed_wait claimed;  // by the counterpart
 };
 
+/// A count, and how often it was increased (C8). Written under the lock; read without it as a glance.
+class tally {
+ public:
+  static constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+
+  [[nodiscard]] RAMIE_ALWAYS_INLINE std::size_t count() const noexcept {
+    return static_cast<std::uint32_t>(both_.load(std::memory_order_relaxed));
+  }
+  RAMIE_ALWAYS_INLINE void increase() noexcept { set(both_.load(std::memory_order_relaxed) + (one_increase | 1)); }
+  RAMIE_ALWAYS_INLINE void decrease() noexcept { set(both_.load(std::memory_order_relaxed) - 1); }
+  /// The count; adds the number of increases to `increases`. Acquire: what is read later was not read before, and is
+  /// not older than what led to this count.
+  [[nodiscard]] std::size_t count(std::uint64_t& increases) const noexcept {
+    const std::uint64_t both = both_.load(std::memory_order_acquire);
+    increases += both >> 32;
+    return static_cast<std::uint32_t>(both);
+  }
+
+ private:
+  static constexpr std::uint64_t one_increase = std::uint64_t{1} << 32;
+  // Release: who sees that this count fell sees also what had been increased elsewhere before.
+  RAMIE_ALWAYS_INLINE void set(std::uint64_t both) noexcept { both_.store(both, std::memory_order_release); }
+  atomic<std::uint64_t> both_{0};
+};
+
 /// Operations at one end, oldest first.
 class waiting_line {
  public:
-  [[nodiscard]] std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t count() const noexcept { return count_.count(); }
+  [[nodiscard]] std::size_t count(std::uint64_t& increases) const noexcept { return count_.count(increases); }
   RAMIE_ALWAYS_INLINE void add(operation& o) noexcept {
     line_.push_back(o);
-    count_.store(count() + 1, std::memory_order_relaxed);
+    count_.increase();
   }
   RAMIE_ALWAYS_INLINE void remove(operation& o) noexcept {
     if (!o.linked) return;
     line_.remove(o);
-    count_.store(count() - 1, std::memory_order_relaxed);
+    count_.decrease();
   }
   /// C3: the oldest that can still be served, claimed; or null.
   RAMIE_ALWAYS_INLINE operation* claim_first() noexcept {
@@ -70,20 +113,23 @@ class waiting_line {
     }
     return nullptr;
   }
-  /// Is there anybody but `self`, who is no counterpart of its own?
+  [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
+  /// Is there a waiter but `self`, which is no counterpart of its own?
   [[nodiscard]] bool has_other_than(const stack* self) const noexcept;
 
  private:
   wait_list<operation> line_;
-  atomic<std::size_t> count_{0};
+  tally count_;
 };
 
 class channel_core {
  public:
-  explicit channel_core(std::size_t places) noexcept : capacity{places} {}
+  explicit channel_core(std::size_t most) noexcept : capacity{most}, places{most} {}
+  /// Of an unbounded channel: without places at first.
+  channel_core() noexcept : capacity{tally::most}, places{0} {}
   channel_core(const channel_core&) = delete;
   channel_core& operator=(const channel_core&) = delete;
-  /// Ends the process if somebody still waits: there would be no channel for them to come back to.
+  /// Ends the process if there are waiters: they would have no channel to come back to.
   ~channel_core();
 
   void close() noexcept;
@@ -92,17 +138,24 @@ class channel_core {
 
   /// Might a receiver, or a sender, get through at once? A glance, without the lock.
   [[nodiscard]] bool may_receive() const noexcept {
-    return size.load(std::memory_order_relaxed) != 0 || senders.count() != 0 || closed.load(std::memory_order_relaxed);
+    return size.count() != 0 || senders.count() != 0 || closed.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool may_send() const noexcept {
-    return size.load(std::memory_order_relaxed) < capacity || receivers.count() != 0 ||
-           closed.load(std::memory_order_relaxed);
+    return size.count() < capacity || receivers.count() != 0 || closed.load(std::memory_order_relaxed);
   }
-  RAMIE_ALWAYS_INLINE void set_size(std::size_t n) noexcept { size.store(n, std::memory_order_relaxed); }
+  /// The same for C8: adds up the increases of the counts that were looked at.
+  [[nodiscard]] bool may_receive(std::uint64_t& increases) const noexcept {
+    return (size.count(increases) != 0) | (senders.count(increases) != 0) | closed.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool may_send(std::uint64_t& increases) const noexcept {
+    return (size.count(increases) < capacity) | (receivers.count(increases) != 0) |
+           closed.load(std::memory_order_acquire);
+  }
 
   adaptive_lock lock;
   const std::size_t capacity;
-  atomic<std::size_t> size{0};
+  std::size_t places;  // of the buffer: the capacity, or, in an unbounded channel, as many as were needed so far
+  tally size;
   std::size_t head = 0;  // place of the oldest element
   atomic<bool> closed{false};
   waiting_line receivers;
@@ -122,10 +175,10 @@ class channel_guard {
     core_->lock.unlock();
     core_ = nullptr;
   }
-  /// And it was held in vain: the operation has to wait.
+  /// Releases a lock that was held for nothing: the operation has to wait.
   RAMIE_ALWAYS_INLINE void unlock_for_nothing() noexcept {
     unlock();
-    if (fork_deque* me = current_forks(); me != nullptr) me->uncount_lock();
+    if (worker_base* me = current_worker(); me != nullptr) me->uncount_lock();
   }
   /// C4.
   RAMIE_ALWAYS_INLINE void unlock_and_release(operation* served) noexcept {

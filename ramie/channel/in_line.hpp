@@ -2,7 +2,9 @@
 #pragma once
 
 #include <ramie/channel/core.hpp>
+#include <ramie/sync/deadline.hpp>
 
+#include <chrono>
 #include <type_traits>
 
 namespace ramie::detail {
@@ -21,7 +23,7 @@ void hand_over(operation& counterpart, Move move, std::false_type) {
     move();
     counterpart.result = operation::outcome::done;
   } catch (...) {
-    // The lock may be held while it goes on: it comes back for it.
+    // The lock may be held while the counterpart resumes: it takes the lock again itself.
     counterpart.result = operation::outcome::retry;
     counterpart.claimed.go_on();
     throw;
@@ -53,6 +55,21 @@ RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line
     case operation::outcome::done: return channel_status::ok;
     case operation::outcome::closed: return channel_status::closed;
     default: return channel_status::empty;
+  }
+}
+
+/// Calls `attempt(steady deadline)` until it returns anything but `timeout`, or `deadline` has come by its own clock,
+/// which may be set meanwhile.
+template <class Clock, class Duration, class Attempt>
+channel_status status_until(std::chrono::time_point<Clock, Duration> deadline, Attempt attempt) {
+  if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+    return attempt(saturated(deadline));
+  } else {
+    for (;;) {
+      const auto now = Clock::now();
+      const channel_status status = attempt(deadline <= now ? steady_time{} : time_after(deadline - now));
+      if (status != channel_status::timeout || Clock::now() >= deadline) return status;
+    }
   }
 }
 

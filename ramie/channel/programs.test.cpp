@@ -1,4 +1,4 @@
-// Small programs in the manner of those that other channels are tested with: sieves, chains, series, matchmakers.
+// Small programs like those that other channels are tested with: sieves, chains, series, matchmakers.
 #include <ramie/channel/select.hpp>
 #include <ramie/channel/testing.hpp>
 
@@ -59,7 +59,7 @@ TEST_P(programs, a_sieve) {
   });
 }
 
-// One channel always has something; the other must get its turn all the same.
+// One channel always has something; the other must still get its turn.
 TEST_P(programs, a_busy_channel_does_not_starve_another) {
   run([](crew& all) {
     channel<int> busy;
@@ -162,7 +162,7 @@ TEST_P(programs, a_daisy_chain) {
   });
 }
 
-// Many who select on a pair of channels each, crosswise: all get through.
+// Many selects on a pair of channels each, crosswise: all complete.
 TEST_P(programs, a_crowd_of_selects) {
   run([](crew& all) {
     const int crowd = on_threads() ? 40 : often(1000);
@@ -205,7 +205,7 @@ class series {
     const stream out = open();
     all_.start([=] {
       for (;;) {
-        // Whichever comes first; both are needed.
+        // In either order; both are needed.
         std::optional<int> x;
         std::optional<int> y;
         const auto take_x = [&](std::optional<int> v) { x = v; };
@@ -286,7 +286,7 @@ TEST_P(programs, power_series) {
   });
 }
 
-// Who is matched with whom: each party either gives its name away or gets another's. Never itself, never twice.
+// Each party either gives its name away or gets another's. Never its own, never twice.
 TEST_P(programs, matchmaking) {
   run([](crew& all) {
     for (int round = 0; round < often(50) + 1; ++round) {
@@ -309,7 +309,7 @@ TEST_P(programs, matchmaking) {
   });
 }
 
-// Channels of capacity one, used once each: by whoever comes first.
+// Channels of capacity one, each used once, by the first to come.
 TEST_P(programs, one_shot) {
   run([](crew& all) {
     const int n = on_threads() ? scaled(200) : often(2000);
@@ -344,7 +344,7 @@ TEST_P(programs, a_function_may_use_its_channel) {
   });
 }
 
-// A pipeline whose middle is a crowd: what order they keep is theirs, what they hand on is all.
+// A pipeline with a crowd in the middle: the order is free, but everything is handed on.
 TEST_P(programs, fan_out_and_in) {
   run([](crew& all) {
     channel<int> jobs{4};

@@ -1,132 +1,19 @@
-// Waiting for whichever of several channel operations becomes possible first, as Go's select does.
+// Waiting for the first of several channel operations to become possible, as Go's select does.
 #pragma once
 
-#include <ramie/base/deadline.hpp>
-#include <ramie/channel/channel.hpp>
-#include <ramie/channel/select_case.hpp>
+#include <ramie/channel/cases.hpp>
+#include <ramie/channel/on_ready.hpp>
 
 #include <array>
 #include <chrono>
-#include <concepts>
 #include <cstddef>
-#include <functional>
-#include <optional>
 #include <ranges>
 #include <source_location>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace ramie {
-
-namespace detail {
-
-[[noreturn]] void throw_no_cases();
-
-struct timeout_base {};
-struct otherwise_base {};
-
-template <class C>
-inline constexpr bool is_channel_case = std::derived_from<C, select_case>;
-template <class C>
-inline constexpr bool is_timeout = std::derived_from<C, timeout_base>;
-template <class C>
-inline constexpr bool is_otherwise = std::derived_from<C, otherwise_base>;
-template <class C>
-concept any_case = is_channel_case<C> || is_timeout<C> || is_otherwise<C>;
-
-}  // namespace detail
-
-/// Made by on_recv.
-template <class T, class F>
-class recv_case : public detail::select_case {
- public:
-  recv_case(channel<T>& from, F f)
-      : select_case{from.core(), false, &attempt_it, &slot_of}, from_{&from}, f_{std::move(f)} {}
-  void finish() { std::invoke(f_, std::move(got_)); }
-
- private:
-  static channel_status attempt_it(select_case& me, detail::operation*& served) {
-    auto& self = static_cast<recv_case&>(me);
-    self.got_.reset();
-    return self.from_->take(self.got_, served);
-  }
-  static void* slot_of(select_case& me) noexcept {
-    auto& self = static_cast<recv_case&>(me);
-    self.got_.reset();
-    return &self.got_;
-  }
-  channel<T>* from_;
-  F f_;
-  std::optional<T> got_;
-};
-
-/// Made by on_send.
-template <class T, class F>
-class send_case : public detail::select_case {
- public:
-  template <class U>
-  send_case(channel<T>& to, U&& value, F f)
-      : select_case{to.core(), true, &attempt_it, &slot_of},
-        to_{&to},
-        value_(std::forward<U>(value)),
-        f_{std::move(f)} {}
-  void finish() { std::invoke(f_, status()); }
-
- private:
-  static channel_status attempt_it(select_case& me, detail::operation*& served) {
-    auto& self = static_cast<send_case&>(me);
-    return self.to_->give(self.value_, served);
-  }
-  static void* slot_of(select_case& me) noexcept { return std::addressof(static_cast<send_case&>(me).value_); }
-  channel<T>* to_;
-  T value_;
-  F f_;
-};
-
-/// Made by on_timeout.
-template <class F>
-struct timeout_case : detail::timeout_base {
-  std::chrono::steady_clock::time_point deadline;
-  F f;
-  timeout_case(std::chrono::steady_clock::time_point d, F function) : deadline{d}, f{std::move(function)} {}
-  void finish() { std::invoke(f); }
-};
-
-/// Made by otherwise.
-template <class F>
-struct otherwise_case : detail::otherwise_base {
-  F f;
-  explicit otherwise_case(F function) : f{std::move(function)} {}
-  void finish() { std::invoke(f); }
-};
-
-/// A case that receives: f(std::optional<T>), empty if the channel is closed and drained.
-template <class T, class F>
-  requires std::invocable<F&, std::optional<T>>
-[[nodiscard]] recv_case<T, std::decay_t<F>> on_recv(channel<T>& from, F&& f) {
-  return {from, std::forward<F>(f)};
-}
-/// A case that sends `value`: f(channel_status), ok or closed. The value is kept in the case, and lost with it if
-/// another one is served.
-template <class T, class U, class F>
-  requires std::invocable<F&, channel_status> && std::constructible_from<T, U&&>
-[[nodiscard]] send_case<T, std::decay_t<F>> on_send(channel<T>& to, U&& value, F&& f) {
-  return {to, std::forward<U>(value), std::forward<F>(f)};
-}
-/// The case for when none of the others is ready within `timeout` from now, or until `deadline`: f().
-template <class Rep, class Period, std::invocable F>
-[[nodiscard]] timeout_case<std::decay_t<F>> on_timeout(std::chrono::duration<Rep, Period> timeout, F&& f) {
-  return {detail::time_after(timeout), std::forward<F>(f)};
-}
-template <std::invocable F>
-[[nodiscard]] timeout_case<std::decay_t<F>> on_timeout(std::chrono::steady_clock::time_point deadline, F&& f) {
-  return {deadline, std::forward<F>(f)};
-}
-/// The case for when none of the others is ready at once: f(). The select then never suspends.
-template <std::invocable F>
-[[nodiscard]] otherwise_case<std::decay_t<F>> otherwise(F&& f) {
-  return otherwise_case<std::decay_t<F>>{std::forward<F>(f)};
-}
 
 namespace detail {
 
@@ -135,12 +22,12 @@ template <class Cases, class Suspend>
 RAMIE_ALWAYS_INLINE std::size_t select_one(Cases& cases, std::size_t n, bool waits, const std::source_location& where,
                                            Suspend suspend) {
   for (;;) {
-    if (const std::size_t ready = select_ready(cases, n); ready != no_case || !waits) return ready;
+    if (!waits) return select_poll(cases, n);
+    if (const std::size_t ready = select_ready(cases, n); ready != no_case) return ready;
     const wait_site site{"select", where};
     wait pause{wait::kind::cancellable, site};
     std::size_t served = no_case;
-    std::size_t added = n;
-    switch (select_add(cases, added, pause, served)) {
+    switch (select_add(cases, n, pause, served)) {
       case select_case::step::done: return served;
       case select_case::step::again: continue;
       default: break;
@@ -149,10 +36,10 @@ RAMIE_ALWAYS_INLINE std::size_t select_one(Cases& cases, std::size_t n, bool wai
     try {
       why = suspend(pause);
     } catch (...) {
-      select_take_out(cases, added);
+      select_take_out(cases, n);
       throw;
     }
-    served = select_take_out(cases, added);
+    served = select_take_out(cases, n);
     if (why == wake_reason::cancelled) throw_wait_cancelled();
     if (why == wake_reason::timeout) return no_case;
     if (served != no_case && !cases[served].must_retry()) return served;
@@ -168,14 +55,48 @@ RAMIE_ALWAYS_INLINE std::size_t select_one(Cases& cases, std::size_t n, bool wai
   return select_one(cases, n, waits, where, [deadline](wait& pause) { return pause.suspend_until(*deadline); });
 }
 
-template <std::size_t N, class... Cases>
-RAMIE_ALWAYS_INLINE std::size_t select_among(const std::source_location& where, Cases&... all) {
-  static_assert((std::size_t{is_timeout<Cases>} + ... + 0) <= 1, "ramie::select: one on_timeout at most");
-  static_assert((std::size_t{is_otherwise<Cases>} + ... + 0) <= 1, "ramie::select: one otherwise at most");
-  constexpr bool polls = (is_otherwise<Cases> || ... || false);
-  constexpr bool timed = (is_timeout<Cases> || ... || false);
+template <class C>
+inline constexpr bool is_mixed = is_waitable<C>;
+template <class C>
+inline constexpr bool is_mixed<guarded_case<C>> = is_waitable<C>;
+
+/// How the cases of a select are listed: those on channels alone, as most are, without a look at their kind.
+template <bool Mixed, bool InOrder>
+struct case_listing {
+  using entry = std::conditional_t<Mixed, mixed_case, select_case*>;
+  using plain_list = std::conditional_t<Mixed, mixed_cases, case_pointers>;
+  using list = std::conditional_t<InOrder, cases_in_order<plain_list>, plain_list>;
+};
+
+/// Not a named case that refers to a value whose lifetime is unknown, or that can be sent only once.
+template <class C>
+inline constexpr bool refers_to_gone = std::is_lvalue_reference_v<C> && refers_to_rvalue<std::remove_cvref_t<C>>;
+template <class C>
+inline constexpr bool is_sent_again = std::is_lvalue_reference_v<C> && sends_its_own<std::remove_cvref_t<C>>;
+
+/// Performs one of the cases, but for its function, and returns its place. `Given`: the types as the caller gave them,
+/// references for named cases.
+template <bool InOrder, class... Given>
+RAMIE_ALWAYS_INLINE std::size_t select_among(const std::source_location& where,
+                                             std::remove_reference_t<Given>&... all) {
+  constexpr std::size_t N = (std::size_t{is_waited_for<std::remove_cvref_t<Given>>} + ... + 0);
+  constexpr bool mixed = (is_mixed<std::remove_cvref_t<Given>> || ... || false);
+  using listing = case_listing<mixed, InOrder>;
+  static_assert((std::size_t{is_timeout<std::remove_cvref_t<Given>>} + ... + 0) <= 1,
+                "ramie::select: one on_timeout at most");
+  static_assert((std::size_t{is_otherwise<std::remove_cvref_t<Given>>} + ... + 0) <= 1,
+                "ramie::select: one otherwise at most");
+  constexpr bool polls = (is_otherwise<std::remove_cvref_t<Given>> || ... || false);
+  constexpr bool timed = (is_timeout<std::remove_cvref_t<Given>> || ... || false);
   static_assert(!(polls && timed), "ramie::select: with otherwise it never waits, so there is no use for on_timeout");
-  std::array<select_case*, N == 0 ? 1 : N> pointers;
+  static_assert(
+      !(refers_to_gone<Given> || ...),
+      "ramie::select: a case that sends a value given as an rvalue refers to that value; make the case in the "
+      "call of select, or give std::ref(value)");
+  static_assert(!(is_sent_again<Given> || ...),
+                "ramie::select: a named case that sends its own copy of a value could send it only once; make the case "
+                "in the call of select, or give std::ref(value)");
+  std::array<typename listing::entry, N == 0 ? 1 : N> pointers;
   std::array<std::size_t, N == 0 ? 1 : N> places{};
   const std::chrono::steady_clock::time_point* deadline = nullptr;
   std::size_t spare = no_case;  // the place of on_timeout or otherwise
@@ -183,7 +104,12 @@ RAMIE_ALWAYS_INLINE std::size_t select_among(const std::source_location& where, 
   std::size_t place = 0;
   const auto enter = [&](auto& c) RAMIE_LAMBDA_INLINE {
     using kind = std::remove_reference_t<decltype(c)>;
-    if constexpr (is_channel_case<kind>) {
+    if constexpr (is_guarded<kind>) {
+      if (c.on) {
+        pointers[n] = c.guarded;
+        places[n++] = place;
+      }
+    } else if constexpr (is_channel_case<kind> || is_waitable<kind>) {
       pointers[n] = &c;
       places[n++] = place;
     } else {
@@ -193,10 +119,20 @@ RAMIE_ALWAYS_INLINE std::size_t select_among(const std::source_location& where, 
     ++place;
   };
   (enter(all), ...);
-  case_pointers cases{pointers.data()};
+  typename listing::list cases{};
+  cases.first = pointers.data();
   const std::size_t served = select_one(cases, n, !polls, deadline, where);
-  const std::size_t fired = served == no_case ? spare : places[served];
-  place = 0;
+  return served == no_case ? spare : places[served];
+}
+
+template <bool InOrder, class... Given>
+RAMIE_ALWAYS_INLINE std::size_t select_and_finish(const std::source_location& where,
+                                                  std::remove_reference_t<Given>&... all) {
+  static_assert(!(keeps_outcome<std::remove_cvref_t<Given>> || ...),
+                "ramie::select: a case of on_recv or on_send without a function loses its outcome here; give it a "
+                "function, or a variable for the outcome, or call select_value");
+  const std::size_t fired = select_among<InOrder, Given...>(where, all...);
+  std::size_t place = 0;
   const auto finish = [&](auto& c) RAMIE_LAMBDA_INLINE {
     if (place++ == fired) c.finish();
   };
@@ -204,32 +140,63 @@ RAMIE_ALWAYS_INLINE std::size_t select_among(const std::source_location& where, 
   return fired;
 }
 
-}  // namespace detail
+template <class... Given>
+using outcome_of = std::variant<decltype(std::declval<Given&>().outcome())...>;
 
-/// Waits until one of the cases is ready, does it, and calls its function; returns its place among the arguments. Of
-/// several ready ones each is equally likely. A closed channel is ready. The same channel may be in several cases; a
-/// select never meets itself. Nothing is allocated. Suspends (a plain thread: blocks), not with `otherwise`. Throws
-/// `cancelled` if the fiber is asked to stop while it waits; what moving an element, or the function, throws.
-template <detail::any_case First, detail::any_case... Cases>
-RAMIE_ALWAYS_INLINE std::size_t select(First&& first, Cases&&... rest) {
-  constexpr std::size_t channels =
-      (std::size_t{detail::is_channel_case<First>} + ... + std::size_t{detail::is_channel_case<Cases>});
-  return detail::select_among<channels>(std::source_location::current(), first, rest...);
+template <class... Given, std::size_t... Place>
+outcome_of<Given...> outcome_at(std::size_t fired, std::index_sequence<Place...>, Given&... all) {
+  std::optional<outcome_of<Given...>> made;
+  ((Place == fired ? static_cast<void>(made.emplace(std::in_place_index<Place>, all.outcome())) : void()), ...);
+  return std::move(*made);
 }
 
-/// The same over any number of cases of one type, say a std::vector of on_recv with std::function, and then perhaps an
-/// on_timeout or otherwise. Returns the index in `cases`; their number if it was the last one. Throws invalid_argument
-/// if there is no case at all.
+}  // namespace detail
+
+/// Waits until one of the cases is ready, performs it, and calls its function; returns its place among the arguments.
+/// Of several ready ones each is equally likely. A closed channel is ready. The same channel may be in several cases; a
+/// select never meets itself; a case that is twice among the arguments counts once. Nothing is allocated. Suspends (a
+/// plain thread: blocks), not with `otherwise`. Throws `cancelled` if the fiber is asked to stop while it waits; what
+/// moving an element, or the function, throws.
+template <class First, class... Cases>
+  requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
+RAMIE_ALWAYS_INLINE std::size_t select(First&& first, Cases&&... rest) {
+  return detail::select_and_finish<false, First, Cases...>(std::source_location::current(), first, rest...);
+}
+
+/// The same, but of several ready cases the first is taken. A case that is always ready keeps those behind it waiting.
+template <class First, class... Cases>
+  requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
+std::size_t select_in_order(First&& first, Cases&&... rest) {
+  return detail::select_and_finish<true, First, Cases...>(std::source_location::current(), first, rest...);
+}
+
+/// As select, with cases without functions: returns the outcome of the one that was performed, whose place is its
+/// index(). That is std::optional<T> for on_recv(c), channel_status for on_send(c, value), and otherwise monostate.
+template <class First, class... Cases>
+  requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
+[[nodiscard]] auto select_value(First&& first, Cases&&... rest) {
+  const std::size_t fired =
+      detail::select_among<false, First, Cases...>(std::source_location::current(), first, rest...);
+  return detail::outcome_at(fired, std::make_index_sequence<1 + sizeof...(Cases)>{}, first, rest...);
+}
+
+/// select over any number of cases of one type, say a std::vector of on_recv with std::function, or of on_ready, and
+/// then perhaps an on_timeout or otherwise. Returns the index in `cases`; their number if it was the last one. Throws
+/// invalid_argument if there is no case at all.
 template <std::ranges::random_access_range R, class... Spare>
-  requires(sizeof...(Spare) <= 1 && detail::is_channel_case<std::ranges::range_value_t<R>> &&
-           ((detail::is_timeout<std::remove_cvref_t<Spare>> || detail::is_otherwise<std::remove_cvref_t<Spare>>) &&
-            ...))
+  requires(
+      sizeof...(Spare) <= 1 &&
+      (detail::is_channel_case<std::ranges::range_value_t<R>> || detail::is_waitable<std::ranges::range_value_t<R>>) &&
+      ((detail::is_timeout<std::remove_cvref_t<Spare>> || detail::is_otherwise<std::remove_cvref_t<Spare>>) && ...))
 std::size_t select(R&& cases, Spare&&... spare) {
+  static_assert(!detail::sends_its_own<std::ranges::range_value_t<R>>,
+                "ramie::select: a kept case that sends its own copy of a value could send it only once; give "
+                "std::ref(value)");
   struct {
     std::ranges::iterator_t<R> first;
-    detail::select_case& operator[](std::size_t i) const {
-      return first[static_cast<std::ranges::range_difference_t<R>>(i)];
-    }
+    using kind = std::conditional_t<detail::is_waitable<std::ranges::range_value_t<R>>, detail::waitable_case,
+                                    detail::select_case>;
+    kind& operator[](std::size_t i) const { return first[static_cast<std::ranges::range_difference_t<R>>(i)]; }
   } list{std::ranges::begin(cases)};
   const auto n = static_cast<std::size_t>(std::ranges::size(cases));
   constexpr bool polls = (detail::is_otherwise<std::remove_cvref_t<Spare>> || ... || false);

@@ -1,4 +1,4 @@
-// Select: what counts as ready, which case is taken, what is left behind.
+// Select: what counts as ready, which case is taken, what stays behind.
 #include <ramie/channel/select.hpp>
 
 #include <ramie/channel/testing.hpp>
@@ -234,14 +234,14 @@ TEST_P(selects, meet_in_opposite_order) {
   });
 }
 
-using any_recv = recv_case<int, std::function<void(std::optional<int>)>>;
+using repeated = recv_case<int, std::function<void(std::optional<int>)>>;
 
 TEST_P(selects, take_lists_of_cases) {
   run([](crew& all) {
     std::vector<std::unique_ptr<channel<int>>> some;
     for (int i = 0; i < 20; ++i) some.push_back(std::make_unique<channel<int>>());
     std::vector<int> got(20, 0);
-    std::vector<any_recv> cases;
+    std::vector<repeated> cases;
     for (std::size_t i = 0; i < 20; ++i)
       cases.push_back(on_recv(
           *some[i], std::function<void(std::optional<int>)>{[&got, i](std::optional<int> v) { got[i] += v.value(); }}));
@@ -253,7 +253,7 @@ TEST_P(selects, take_lists_of_cases) {
       EXPECT_EQ(got[i], static_cast<int>(i) + 1);
     }
     for (const auto& c : some) EXPECT_EQ(waiting(*c), 0u);
-    std::vector<any_recv> none;
+    std::vector<repeated> none;
     EXPECT_THROW(select(none), invalid_argument);
     EXPECT_EQ(select(none, otherwise([] {})), 0u);
     EXPECT_EQ(select(none, on_timeout(1us, [] {})), 0u);
@@ -302,7 +302,8 @@ TEST_P(selects, lose_nothing_when_a_move_throws) {
     EXPECT_EQ(buffered.size(), 1u);
     select(on_recv(other, unexpected),
            on_recv(buffered, [](std::optional<moody> v) { EXPECT_EQ(v.value().value, 2); }));
-    // From a sender to the select that waits for it, and the other way round: who moves is told, the other waits on.
+    // From a sender to the select that waits for it, and the other way round: the mover gets the exception, the other
+    // keeps waiting.
     std::atomic<int> got{0};
     all.start([&] {
       select(on_recv(buffered, unexpected), on_recv(other, [&](std::optional<moody> v) { got = v.value().value; }));
@@ -375,6 +376,68 @@ TEST_P(selects, choose_evenly_among_the_ready) {
     // Four degrees of freedom: above 44 once in 150 million runs with even odds. A choice of the first would give
     // 20000.
     EXPECT_LT(chi_square, 44.0);
+  });
+}
+
+/// Counts which of `n` cases on one channel a select that waits is served in, `rounds` times.
+template <class Select, class Serve>
+std::vector<int> served_while_waiting(crew& all, channel<int>& c, std::size_t n, int rounds, Select once, Serve serve) {
+  std::vector<int> times(n, 0);
+  all.start([&, rounds] {
+    for (int i = 0; i < rounds; ++i) {
+      await([&] { return waiting(c) == n; });
+      serve(i);
+    }
+  });
+  for (int i = 0; i < rounds; ++i) ++times[once()];
+  all.join();
+  return times;
+}
+
+TEST_P(selects, that_wait_are_fair_among_their_cases_on_one_channel) {
+  run([](crew& all) {
+    // 300 tries, each with chance 1/2: fewer than 90 of one kind is seven deviations away. With 1/3: below 45,
+    // likewise.
+    constexpr int rounds = 300;
+    channel<int> c;
+    const auto receive = [&] { EXPECT_TRUE(c.recv()); };
+    const auto send = [&] { EXPECT_EQ(c.send(0), channel_status::ok); };
+    for (const int times : served_while_waiting(
+             all, c, 2, rounds, [&] { return select(on_recv(c, ignore_value), on_recv(c, ignore_value)); },
+             [&](int) { send(); }))
+      EXPECT_GE(times, 90);
+    for (const int times : served_while_waiting(
+             all, c, 2, rounds, [&] { return select(on_send(c, 1, ignore_value), on_send(c, 2, ignore_value)); },
+             [&](int) { receive(); }))
+      EXPECT_GE(times, 90);
+    for (const int times : served_while_waiting(
+             all, c, 3, rounds,
+             [&] {
+               return select(on_send(c, 1, ignore_value), on_send(c, 2, ignore_value), on_send(c, 3, ignore_value));
+             },
+             [&](int) { receive(); }))
+      EXPECT_GE(times, 45);
+    std::vector<decltype(on_recv(c, ignore_value))> list;
+    for (int i = 0; i < 3; ++i) list.push_back(on_recv(c, ignore_value));
+    for (const int times : served_while_waiting(all, c, 3, rounds, [&] { return select(list); }, [&](int) { send(); }))
+      EXPECT_GE(times, 45);
+  });
+}
+
+TEST_P(selects, with_otherwise_find_what_is_ready_at_every_moment) {
+  run([](crew& all) {
+    // After Go's TestNonblockSelectRace, with the cases in both orders.
+    for (int round = 0; round < scaled(GetParam().migrate_always ? 100 : 1000); ++round) {
+      channel<int> a{1}, b{1};
+      a.send(1);
+      all.start([&, round] {
+        if (round % 2 == 0) select(on_recv(a, ignore_value), on_recv(b, ignore_value), otherwise(unexpected));
+        else select(on_recv(b, ignore_value), on_recv(a, ignore_value), otherwise(unexpected));
+      });
+      b.send(1);
+      static_cast<void>(a.try_recv());
+      all.join();
+    }
   });
 }
 

@@ -41,7 +41,7 @@ TEST_P(stopping, ends_each_kind_of_wait) {
     all.push_back(spawn([&] { select(on_recv(c, unexpected)); }));
     all.push_back(spawn([&] { select(on_recv(c, unexpected), on_timeout(1h, unexpected)); }));
     all.push_back(spawn([&] { full.send(number); }));
-    all.push_back(spawn([&] { full.send_for(2, 1h); }));
+    all.push_back(spawn([&] { static_cast<void>(full.send_for(2, 1h)); }));
     all.push_back(spawn([&] { select(on_send(full, 1, unexpected), on_recv(c, unexpected)); }));
     await_receivers(c, 6);
     await_senders(full, 3);
@@ -101,7 +101,7 @@ TEST_P(stopping, a_sender_in_the_middle_delivers_or_keeps) {
       const bool by_select = i % 4 == 3;
       auto sender = spawn([&] {
         try {
-          // A select's value is in the case: here a copy that tells.
+          // A select's value is in the case: here a copy with the same number.
           if (by_select) select(on_send(c, std::make_unique<int>(i), [](channel_status) {}));
           else c.send(std::move(mine));
           delivered = true;

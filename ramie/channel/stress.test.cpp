@@ -90,7 +90,7 @@ struct token {
   std::uint64_t weight;
 };
 
-/// Receives always, sends on when somebody takes it: by select, so that no ring of nodes can lock up.
+/// Always receives, and passes on when a receiver is ready: by select, so that no ring of nodes can deadlock.
 void node(channel<token>& in, std::vector<channel<token>*> next, channel<std::uint64_t>& done, unsigned seed) {
   std::mt19937 random{seed};
   std::deque<std::pair<channel<token>*, token>> leaving;
@@ -205,7 +205,7 @@ TEST_P(stress, a_storm_of_selects) {
 
 TEST_P(stress, one_value_for_many_who_want_it) {
   run([](crew& all) {
-    // Each value comes by one of two channels at once; each is taken once, by whichever select.
+    // Each value comes by one of two channels at once; each is taken once, by any select.
     for (int round = 0; round < often(100); ++round) {
       channel<int> a;
       channel<int> b;

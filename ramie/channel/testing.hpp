@@ -5,6 +5,7 @@
 #include <ramie/channel/channel.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/machine/test_options.hpp>
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,6 @@ struct world {
   [[nodiscard]] runtime_options options() const {
     runtime_options o;
     o.workers = workers;
-    o.migrate_always = migrate_always;
     return o;
   }
   friend void PrintTo(const world& w, std::ostream* out) {
@@ -36,7 +36,7 @@ struct world {
   }
 };
 
-/// Parties that run at the same time; joined in the end.
+/// Parties that run at the same time; joined at the end.
 class crew {
  public:
   explicit crew(bool threads) noexcept : threads_only_{threads} {}
@@ -60,7 +60,7 @@ class crew {
     for (join_handle<void>& f : fibers_) f.join();
     fibers_.clear();
     if (threads_.empty()) return;
-    // Fibers must go on meanwhile, also on the worker that this one is on.
+    // Fibers must run meanwhile, also on this one's worker.
     blocking_join();
   }
 
@@ -91,7 +91,7 @@ class in_worlds : public ::testing::TestWithParam<world> {
 
   static constexpr const char* unjoined = "who uses channels must be joined before they go out of scope";
 
-  /// Runs f(crew&) in a fiber of a fresh runtime, or here. It joins whom it starts.
+  /// Runs f(crew&) in a fiber of a new runtime, or here. It joins what it starts.
   template <class F>
   static void run(F f) {
     if (on_threads()) {
@@ -107,6 +107,9 @@ class in_worlds : public ::testing::TestWithParam<world> {
       EXPECT_TRUE(all.joined()) << unjoined;
     });
   }
+
+ private:
+  detail::with_test_options migrating_{{.migrate_always = GetParam().migrate_always}};
 };
 
 inline auto all_worlds() {

@@ -48,7 +48,7 @@ TEST_P(tickers, drop_ticks_that_nobody_takes) {
     ticker t{50us};
     await([&] { return t.channel().size() == 1; });
     const clock::time_point start = clock::now();
-    // Long enough for several more, however busy the machine: one of another ticker says so.
+    // Long enough for several more, however busy the machine: a tick of another ticker shows it.
     ticker other{100us};
     for (int i = 0; i < 5; ++i) other.channel().recv();
     EXPECT_EQ(t.channel().size(), 1u);
@@ -138,7 +138,7 @@ TEST_P(tickers, tell_threads_the_time_until_their_runtime_ends) {
       try {
         this_fiber::sleep_for(1h);
       } catch (const cancelled&) {
-        // The runtime ends; the channel is closed, whoever comes first.
+        // The runtime ends; the channel is closed, in either order.
       }
       shield([&] { await([&] { return thread_is_done.load(); }); });
     }).detach();

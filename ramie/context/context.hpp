@@ -1,9 +1,9 @@
 // The switch from one stack to another.
 //
-// A suspended stack keeps three words: stack pointer, frame pointer, and where to go on. The switch is inline assembly
-// that declares every other register clobbered, so the compiler saves just those that are live at the place of the
-// switch. It goes on by an indirect jump, never by `ret`: the return-stack predictor would be wrong at each switch
-// (measured: 10.7-17 ns with `ret`, 2.0 ns so; see docs/design/context.md).
+// A suspended stack keeps three words: stack pointer, frame pointer, and where to resume. The switch is inline assembly
+// that declares every other register clobbered, so the compiler saves only those that are live at the place of the
+// switch. It resumes by an indirect jump, never by `ret`: the return-stack predictor would be wrong at each switch
+// (measured: 10.7-17 ns with `ret`, 2.0 ns with the jump; see docs/design/context.md).
 // The control words of x87, SSE (MXCSR) and FPCR are not switched: they belong to the thread.
 #pragma once
 
@@ -19,9 +19,9 @@ struct context {
   void* pc = nullptr;
 };
 
-/// What travels with a switch, in registers, from the side that leaves to the side that goes on.
+/// What travels with a switch, in registers, from the side that leaves to the side that resumes.
 struct transfer {
-  std::uintptr_t word;  // sched: which stack left, and what is to be done about it
+  std::uintptr_t word;  // sched: which stack left, and what to do with it
   void* worker;
 };
 
@@ -35,8 +35,8 @@ RAMIE_ALWAYS_INLINE context fresh_context(char* top, context_entry entry) noexce
   return {top, reinterpret_cast<void*>(entry), reinterpret_cast<void*>(&ramie_context_start)};
 }
 
-/// Leaves the current stack, saved in `from`, for `to`. Returns when somebody switches back, with what they sent.
-/// `from` is complete only when the destination runs: nobody else may be told of it before.
+/// Leaves the current stack, saved in `from`, for `to`. Returns when another context switches back, with what it sent.
+/// `from` is complete only when the destination runs: it must not be published before.
 RAMIE_ALWAYS_INLINE transfer switch_context(context& from, const context& to, transfer sent) noexcept {
 #if defined(__x86_64__)
   void* from_register = &from;

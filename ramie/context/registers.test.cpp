@@ -1,5 +1,5 @@
-// Whatever a function may keep in registers across a call is there after a switch, however the other side has used the
-// registers.
+// Every value that a function may keep in a register across a call survives a switch, however the other side has used
+// the registers.
 #include <ramie/context/context.hpp>
 
 #include <ramie/context/testing.hpp>
@@ -31,8 +31,8 @@ struct register_file {
 
 }  // namespace
 
-// Loads all callee-saved registers from `in`, calls f(argument), and stores them to `out`. In assembly from end to end,
-// so that no compiler puts a register back in between.
+// Loads all callee-saved registers from `in`, calls f(argument), and stores them to `out`. Entirely in assembly,
+// so that no compiler restores a register in between.
 extern "C" void ramie_test_call_with_registers(const register_file* in, register_file* out, void (*f)(void*),
                                                void* argument);
 
@@ -219,7 +219,7 @@ TEST(registers, that_a_callee_must_keep_are_kept) {
 }
 
 TEST(registers, are_kept_on_the_stack_that_is_resumed_too) {
-  // The same, seen from the fiber: it holds the registers while the thread's stack spoils them.
+  // The same, seen from the fiber: it holds the registers while the thread's stack overwrites them.
   register_file in;
   register_file out;
   std::uint64_t n = 0x0101'0101'0101'0101u;
@@ -322,7 +322,7 @@ TEST(registers, include_the_frame_pointer) {
 
 #if defined(__x86_64__)
 
-// Only code that was compiled for AVX-512 keeps masks in registers, and then switch_context says that it destroys them.
+// Only code compiled for AVX-512 keeps masks in registers, and only there switch_context declares them clobbered.
 #if defined(__AVX512F__)
 TEST(registers, include_mask_registers) {
   side_stack side{[](side_stack& self) {

@@ -1,10 +1,10 @@
-// A program may be compiled with a sanitizer and linked with a library that was not, as an installed one.
+// A program may be compiled with a sanitizer and linked with a library that was not, such as an installed one.
 
 #include <ramie/context/sanitizer.hpp>
 
 #include <ramie/base/error.hpp>
 
-// Only where a sanitizer is part of the program are these more than null.
+// Null unless a sanitizer is part of the program.
 extern "C" {
 #if !RAMIE_ASAN
 [[gnu::weak]] extern int __asan_option_detect_stack_use_after_return;

@@ -1,8 +1,8 @@
-// What sanitizers and valgrind must be told about stacks. Nothing at all in a plain build.
+// What sanitizers and valgrind must be told about stacks. Empty in a plain build.
 //
-// AddressSanitizer wants the bounds of the stack that is switched to, before, and to be told, after, that it was
-// reached; it may keep a "fake stack" per fiber, which is given up when a stack is left for good. ThreadSanitizer keeps
-// a shadow call stack per fiber, so a stack gets a fresh one each time it is started and gives it back when it is left.
+// AddressSanitizer needs the bounds of the destination stack before a switch, and a call after it when the stack was
+// reached; it may keep a "fake stack" per fiber, which is released when a stack is left for good. ThreadSanitizer keeps
+// a shadow call stack per fiber, so a stack gets a fresh one each time it is started and releases it when it is left.
 #pragma once
 
 #include <ramie/base/config.hpp>
@@ -12,7 +12,7 @@
 #if RAMIE_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-/// ASan's own: is asked by each function before it puts its variables elsewhere.
+/// ASan's own: each function asks it before it places its variables elsewhere.
 extern "C" int __asan_option_detect_stack_use_after_return;
 #endif
 #if RAMIE_TSAN
@@ -28,20 +28,20 @@ inline constexpr std::size_t sanitizer_reserve = RAMIE_TSAN ? 64 : 0;
 inline void*& tsan_fiber_of(char* top) noexcept { return *reinterpret_cast<void**>(top - 64); }
 #endif
 
-/// Before the first fiber of the process. Local variables have to lie on the stack: regions, scopes and fork jobs are
-/// told apart by their places there (sched/region.hpp). So uses after return are not detected from now on, which clang
-/// does unless told otherwise. Throws usage_error where ThreadSanitizer watches the program, but not the library: it
+/// Before the first fiber of the process. Local variables must lie on the stack: regions, scopes and fork jobs are
+/// told apart by their addresses there (task/region.hpp). So this switches off the detection of uses after return
+/// (on by default in clang). Throws usage_error if ThreadSanitizer instruments the program but not the library: it
 /// would miss every wait, and take switches of stacks for races.
 void sanitizer_begin();
 
-/// A stack is about to be started (again): called before its first switch.
+/// A stack is about to be started (again). Called before its first switch.
 inline void sanitizer_start([[maybe_unused]] char* top) noexcept {
 #if RAMIE_TSAN
   tsan_fiber_of(top) = __tsan_create_fiber(0);
 #endif
 }
 
-/// A stack was left for good; called from another stack.
+/// A stack was left for good. Called from another stack.
 inline void sanitizer_finish([[maybe_unused]] char* top) noexcept {
 #if RAMIE_TSAN
   __tsan_destroy_fiber(tsan_fiber_of(top));

@@ -1,4 +1,4 @@
-// What watches memory and threads still sees what happens on a fresh stack, and sees nothing that does not happen.
+// The tools that watch memory and threads find real errors on a fresh stack, and report no false ones.
 #include <ramie/context/sanitizer.hpp>
 
 #include <ramie/context/testing.hpp>
@@ -133,7 +133,7 @@ TEST(valgrind, finds_nothing_wrong) {
   const std::string own = testing::own_path();
   const auto result =
       run_program("valgrind --error-exitcode=99 --leak-check=no -q " + own + " --gtest_filter='valgrind_target.*'");
-  // An instruction set newer than valgrind is no fault of ours.
+  // An instruction set newer than valgrind is not our error.
   if (result.output.find("unhandled instruction") != std::string::npos)
     GTEST_SKIP() << "valgrind does not know this CPU";
   EXPECT_EQ(result.status, 0) << result.output;

@@ -1,4 +1,4 @@
-// The base of every fresh stack on aarch64. Comes here by a jump, with x0 and x1 as switch_context left them (the
+// The base of every fresh stack on aarch64. Reached by a jump, with x0 and x1 as switch_context left them (the
 // transferred words) and x29 holding the entry function, which fresh_context put there.
 // The return address of this frame is declared undefined, link register and frame pointer are zero: unwinders, gdb
 // and frame-pointer walkers all stop here.

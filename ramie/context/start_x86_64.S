@@ -1,4 +1,4 @@
-// The base of every fresh stack on x86-64. Comes here by a jump, with rax and rdx as switch_context left them (the
+// The base of every fresh stack on x86-64. Reached by a jump, with rax and rdx as switch_context left them (the
 // transferred words) and rbp holding the entry function, which fresh_context put there.
 // The return address of this frame is declared undefined and the frame pointer is zero: unwinders, gdb and
 // frame-pointer walkers all stop here.

@@ -1,4 +1,4 @@
-// The switch itself: control goes over and comes back, with what was sent; any number of stacks; any thread.
+// The switch itself: control passes over and comes back, with what was sent; any number of stacks; any thread.
 #include <ramie/context/context.hpp>
 
 #include <ramie/context/testing.hpp>
@@ -66,7 +66,7 @@ TEST(context_switch, carries_both_words_each_way) {
 }
 
 TEST(context_switch, gives_entry_its_words) {
-  // Straight from fresh_context, with nothing of ours between.
+  // Directly from fresh_context, with none of our code between.
   static context home;
   static transfer arrived;
   static void* home_fiber;
@@ -103,7 +103,7 @@ TEST(context_switch, gives_entry_its_words) {
   EXPECT_EQ(back.worker, as_pointer(0xfedc'ba98'7654'3211u));
 }
 
-/// The address of what needs the strictest alignment that the ABI promises without asking for more.
+/// The address of a variable with the strictest alignment that the ABI guarantees by default.
 RAMIE_NOINLINE bool frame_is_aligned() {
   struct alignas(16) block {
     char bytes[16];
@@ -113,7 +113,7 @@ RAMIE_NOINLINE bool frame_is_aligned() {
 }
 
 TEST(context_switch, enters_with_an_aligned_stack) {
-  // The compiler trusts the ABI: what it believes about alignment is true only if the entry was right.
+  // The compiler trusts the ABI: what it assumes about alignment is true only if the entry was right.
   std::uintptr_t frame = 0;
   bool aligned = false;
   side_stack side{[&](side_stack&) {
@@ -152,7 +152,7 @@ TEST(context_switch, keeps_thousands_of_stacks_apart) {
     all.back()->resume();
   }
   for (int round = 0; round < rounds; ++round)
-    // Another order each time: nothing may depend on the stacks taking turns.
+    // A different order each time: nothing may depend on the stacks taking turns.
     for (int k = 0; k < stacks; ++k) {
       const int i = static_cast<int>((static_cast<long>(k) * 2003 + round) % stacks);
       all[static_cast<std::size_t>(i)]->resume(
@@ -165,7 +165,7 @@ TEST(context_switch, keeps_thousands_of_stacks_apart) {
 TEST(context_switch, nests) {
   std::vector<int> order;
   constexpr int depth = 30;
-  // Each level resumes the next from its own stack. Only the outermost has the thread's stack for a home, so under
+  // Each level resumes the next from its own stack. Only the outermost returns to the thread's stack, so under
   // AddressSanitizer the bounds that side_stack announces would be wrong for the others.
   if (RAMIE_ASAN != 0) GTEST_SKIP() << "side stacks tell AddressSanitizer that they were resumed from a thread's stack";
   std::function<void(int)> level = [&](int n) {
@@ -252,7 +252,7 @@ TEST(context_switch, takes_signals_on_a_fresh_stack) {
   }};
   for (int i = 0; i < rounds; ++i) side.resume();
   EXPECT_EQ(sum, static_cast<long>(rounds) * (rounds - 1) / 2);
-  if (RAMIE_TSAN == 0) {  // ThreadSanitizer calls handlers later, from wherever it is then
+  if (RAMIE_TSAN == 0) {  // ThreadSanitizer calls handlers later, from wherever the thread is then
     EXPECT_GE(handler_frame.load(), side.low());
     EXPECT_LT(handler_frame.load(), side.top());
   }

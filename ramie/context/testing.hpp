@@ -1,4 +1,4 @@
-// For the tests of this floor: code that runs on a stack of its own, by nothing but the switch; programs run from a
+// For the tests of this floor: code that runs on a stack of its own, with nothing but the switch; programs run from a
 // test.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace ramie::detail::testing {
 
-/// How often to do what is only worth doing often: the sanitizers are ten to fifty times as slow.
+/// Scales a number of repetitions down under sanitizers, which are ten to fifty times slower.
 constexpr int scaled(int n) noexcept {
   const int divisor = RAMIE_TSAN != 0 ? 50 : RAMIE_ASAN != 0 ? 10 : 1;
   return n / divisor > 1 ? n / divisor : 1;
@@ -45,7 +45,7 @@ inline std::pair<void*, std::size_t> thread_stack() noexcept {
   return {mine.low, mine.size};
 }
 
-/// A stack on which one function runs and stops and goes on, as whoever holds it says.
+/// A stack on which one function runs, suspends and resumes, as its holder says.
 class side_stack {
  public:
   static constexpr std::size_t size_default = 128 * 1024;
@@ -55,7 +55,7 @@ class side_stack {
     low_ = static_cast<char*>(
         ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (low_ == MAP_FAILED) std::abort();
-    // No guard page: that is the next floor's business.
+    // No guard page: guards belong to the next floor.
     sanitizer_start(top());
     valgrind_register_stack(low_, top());
     saved_ = fresh_context(top() - sanitizer_reserve, &arrive);
@@ -70,7 +70,7 @@ class side_stack {
     ::munmap(low_, size_);
   }
 
-  /// Lets the body go on until it suspends or returns. What `suspend` was given comes back; `sent` is what it returns.
+  /// Resumes the body until it suspends or returns. Returns what `suspend` was given; `suspend` returns `sent`.
   transfer resume(transfer sent = {}) {
     sanitizer_switch around;
     void* fiber = nullptr;
@@ -87,7 +87,7 @@ class side_stack {
     around.after();
     return back;
   }
-  /// From within the body.
+  /// Called by the body.
   transfer suspend(transfer sent = {}) {
     sanitizer_switch around;
     around.before(home_stack_.first, home_stack_.second, home_fiber_, false);
@@ -109,7 +109,7 @@ class side_stack {
     self->first_sent_.worker = worker;
     self->body_(*self);
     self->ended_ = true;
-    // Nothing of this frame may be touched once the sanitizer was told: it takes frames it keeps elsewhere away then.
+    // After this call nothing of this frame may be touched: the sanitizer frees the frames that it keeps elsewhere.
     self->leaving_.before(self->home_stack_.first, self->home_stack_.second, self->home_fiber_, true);
     static_cast<void>(switch_context(self->saved_, self->home_, {}));
     __builtin_unreachable();
@@ -133,7 +133,7 @@ struct program_result {
   std::string output;
 };
 
-/// Runs a shell command; standard error goes with the output.
+/// Runs a shell command; its standard error is part of the output.
 inline program_result run_program(const std::string& command) {
   program_result result;
   std::FILE* pipe =

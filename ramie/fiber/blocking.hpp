@@ -3,8 +3,8 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/fiber/fork_join.hpp>
-#include <ramie/sched/blocking_pool.hpp>
-#include <ramie/sched/wait.hpp>
+#include <ramie/machine/blocking_pool.hpp>
+#include <ramie/task/wait.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace ramie {
 
 namespace detail {
 
-/// The calling fiber's runtime's pool; null on a plain thread.
+/// The pool of the calling fiber's runtime; null on a plain thread.
 blocking_pool* this_blocking_pool() noexcept;
 
-/// The call is over: wakes the caller. The last touch of the call.
+/// The call is over: wakes the caller. The last access to the call.
 void end_blocking(atomic<std::uint64_t>& waiter) noexcept;
 
 template <class F>
@@ -45,17 +45,17 @@ struct blocking_call_of : blocking_call {
   }
 };
 
-/// Has the call made, and waits for its end. `waiter` is whom the call wakes. Throws `cancelled`, resource_error.
+/// Has the call made, and waits for its end. `waiter` is woken by the call. Throws `cancelled`, resource_error.
 void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t>& waiter,
                   const std::source_location& where);
 
 }  // namespace detail
 
-/// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows what left it. For
-/// calls that block in the kernel or compute for long without suspending. A call under way cannot be cut short: a fiber
-/// that is asked to stop meanwhile throws `cancelled` at its next suspension; one whose call still waits for a helper
-/// thread throws it here, and f is not called. Suspends. On a plain thread: just calls f. Throws resource_error if no
-/// helper thread can be had.
+/// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows its exception. For
+/// calls that block in the kernel or compute for long without suspending. A call under way cannot be interrupted: a
+/// fiber that is asked to stop meanwhile throws `cancelled` at its next suspension; one whose call still waits for a
+/// helper thread throws it here, and f is not called. Suspends. On a plain thread: just calls f. Throws resource_error
+/// if no helper thread is available.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> blocking(F&& f, std::source_location where = std::source_location::current()) {

@@ -249,14 +249,14 @@ TEST(blocking_on_a_plain_thread, just_calls) {
   EXPECT_THROW(blocking([] { throw 1; }), int);
 }
 
-// Blocking without the help of `blocking`: spare threads stand in for stalled workers.
+// Blocking without the help of `blocking`: spare threads replace stalled workers.
 
 class stalled_workers : public with_workers {};
 INSTANTIATE_TEST_SUITE_P(workers, stalled_workers, few_and_many());
 
 TEST_P(stalled_workers, fibers_blocked_in_read_do_not_stop_the_one_that_writes) {
   runtime rt{options()};
-  const int n = 2 * GetParam();  // all workers are stuck, and those that stand in for them
+  const int n = 2 * GetParam();  // all workers are stuck, and those that replace them
   std::vector<std::array<int, 2>> pipes(static_cast<std::size_t>(n));
   for (auto& p : pipes) ASSERT_EQ(::pipe(p.data()), 0);
   std::atomic<int> reading{0};

@@ -1,16 +1,16 @@
 #include <ramie/fiber/cancellation.hpp>
 
-#include <ramie/sched/timer_queue.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/task/current.hpp>
+#include <ramie/task/timer_queue.hpp>
 
 namespace ramie::detail {
 
 bool only_late(std::int64_t deadline_ns) noexcept {
   const std::int64_t now = now_ns();
   if (deadline_ns > now) return false;
-  worker* w = current_worker();
+  worker_base* w = current_worker();
   if (w == nullptr || w->running == nullptr) return limits_of_thread().deadline_ns > now;
-  const limits around = limits_of(*w->current());
+  const limits around = limits_of(*w->task_on_stack());
   const bool draining = w->draining.load(std::memory_order_relaxed) && !around.shielded;
   return !around.stopped && !draining && around.deadline_ns > now;
 }

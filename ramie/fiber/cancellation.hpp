@@ -1,10 +1,10 @@
-// Deadlines and shields around stretches of code. How waits learn of them: ramie/sched/region.hpp.
+// Deadlines and shields around stretches of code. How they reach waits: ramie/task/region.hpp.
 #pragma once
 
 #include <ramie/base/config.hpp>
 #include <ramie/base/deadline.hpp>
 #include <ramie/base/error.hpp>
-#include <ramie/sched/region.hpp>
+#include <ramie/task/region.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -35,12 +35,12 @@ class region_guard {
   region region_;
 };
 
-/// Was it this deadline that ended a wait, and nothing outside of it? To be asked when the region is closed.
+/// Did this deadline alone end a wait, and nothing outside of it? To be called when the region is closed.
 [[nodiscard]] bool only_late(std::int64_t deadline_ns) noexcept;
 [[noreturn]] void throw_timeout();
 
-/// f(), in a frame of its own. A region and the forks inside or around it are told apart by their places on the stack
-/// (region.hpp): in one frame the compiler might lay them out in either order. So neither may what opens the region
+/// f(), in a frame of its own. A region and the forks inside or around it are distinguished by their places on the
+/// stack (region.hpp): in one frame the compiler could lay them out in either order. So what opens the region must not
 /// become part of its caller, nor what runs inside it part of what opens it.
 template <class F>
 RAMIE_NOINLINE std::invoke_result_t<F&> call_inside(F& f) {
@@ -67,10 +67,11 @@ RAMIE_NOINLINE std::invoke_result_t<F&> call_shielded(F& f) {
 }  // namespace detail
 
 /// Calls f() and returns its result. Once `deadline` has passed, every wait inside f (channels, select, sync, sleep,
-/// join, ask; in the calling fiber and in its fork jobs, not in fibers that it spawned) ends by `cancelled`, and when
-/// that leaves f, this throws timeout_error. Code that does not wait is not interrupted; `this_fiber::stop_requested`
-/// tells it. Nested deadlines: the earliest wins, and its own call throws timeout_error. What f returned or threw
-/// otherwise is passed on, even if late. Suspends if f does. Fibers and plain threads.
+/// join, ask; in the calling fiber and in its fork jobs, not in fibers that it spawned) throws `cancelled`, and when
+/// that leaves f, this throws timeout_error. Not reached are waits for a lock, which have timed forms of their own, and
+/// those listed in docs/guides/structured.md. Code that does not wait is not interrupted; `this_fiber::stop_requested`
+/// tells it. Nested deadlines: the earliest wins, and its own call throws timeout_error. Any other result or exception
+/// of f is passed on, even if late. Suspends if f does. Fibers and plain threads.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> with_deadline(std::chrono::steady_clock::time_point deadline, F&& f) {
@@ -85,8 +86,8 @@ std::invoke_result_t<F&> with_timeout(std::chrono::duration<Rep, Period> timeout
 }
 
 /// Calls f() and returns its result. Inside it nothing from outside ends a wait: no request_stop, no shutdown, no
-/// failing scope, no deadline around it. For clean-up that has to wait. Deadlines opened inside it do count. Suspends
-/// if f does. Fibers and plain threads.
+/// failing scope, no outer deadline. For clean-up that has to wait. Deadlines opened inside it do count. Suspends if f
+/// does. Fibers and plain threads.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> shield(F&& f) {

@@ -4,6 +4,7 @@
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/scope.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/machine/test_options.hpp>
 
 #include <array>
 #include <memory>
@@ -29,7 +30,7 @@ class regions : public ::testing::TestWithParam<std::pair<int, bool>> {
     }
     runtime_options o;
     o.workers = workers;
-    o.migrate_always = migrating;
+    const detail::with_test_options options{{.migrate_always = migrating}};
     runtime{o}.run(f);
   }
   static bool on_thread() { return GetParam().first == 0; }
@@ -89,7 +90,7 @@ TEST_P(regions, end_waits_when_their_time_has_come) {
     event never;
     EXPECT_THROW(with_timeout(50us, [&] { never.wait(); }), timeout_error);
     with_timeout(1h, [] { this_fiber::sleep_for(10us); });
-    this_fiber::sleep_for(10us);  // nothing is left of it
+    this_fiber::sleep_for(10us);  // it leaves nothing behind
   });
 }
 
@@ -111,7 +112,7 @@ TEST_P(regions, that_are_over_end_every_further_wait) {
     EXPECT_EQ(ended, 5);
     EXPECT_FALSE(this_fiber::stop_requested());
     this_fiber::throw_if_stopped();
-    // What leaves it is its result, even if it is late.
+    // Its result counts, even if it is late.
     EXPECT_EQ(with_timeout(0s,
                            [] {
                              try {
@@ -234,7 +235,7 @@ TEST_P(regions, shields_keep_shutdown_off) {
   {
     runtime_options o;
     o.workers = GetParam().first;
-    o.migrate_always = GetParam().second;
+    const detail::with_test_options migrating{{.migrate_always = GetParam().second}};
     runtime rt{o};
     rt.spawn([&] {
         try {
@@ -262,7 +263,7 @@ TEST_P(regions, stop_requests_inside_a_deadline_are_no_timeouts) {
     await([&] { return never.parked() == 1; });
     h.request_stop();
     EXPECT_THROW(h.join(), cancelled);
-    // Both: the deadline has passed too, but somebody outside wants it to stop.
+    // Both: the deadline has passed, too, but it is also asked to stop from outside.
     std::atomic<bool> go{false};
     auto both = spawn([&] {
       with_timeout(0s, [&] {

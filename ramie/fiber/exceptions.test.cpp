@@ -1,7 +1,8 @@
-// Exceptions in flight while their fiber is suspended, and goes on elsewhere.
+// Exceptions in flight while their fiber is suspended, and resumes elsewhere.
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/scope.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/machine/test_options.hpp>
 
 #include <exception>
 #include <memory>
@@ -14,16 +15,15 @@ namespace {
 
 using namespace fiber_tests;
 
-/// With the workers' number, and whether each resume is on another one.
+/// With the number of workers, and whether each resume is on another one.
 class exceptions_in_flight : public ::testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   static runtime_options options() {
     runtime_options o;
     o.workers = std::get<0>(GetParam());
-    o.migrate_always = std::get<1>(GetParam());
     return o;
   }
-  /// As many fibers as it takes to have the others' exceptions in the way.
+  /// Enough fibers for their exceptions to interfere.
   template <class F>
   static void in_many_fibers(int n, F f) {
     runtime rt{options()};
@@ -31,6 +31,9 @@ class exceptions_in_flight : public ::testing::TestWithParam<std::tuple<int, boo
     for (int i = 0; i < n; ++i) handles.push_back(rt.spawn([f, i] { f(i); }));
     for (auto& h : handles) h.join();
   }
+
+ private:
+  detail::with_test_options migrating_{{.migrate_always = std::get<1>(GetParam())}};
 };
 INSTANTIATE_TEST_SUITE_P(workers, exceptions_in_flight,
                          ::testing::Values(std::tuple{1, false}, std::tuple{2, false}, std::tuple{8, false},

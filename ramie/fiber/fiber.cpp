@@ -1,12 +1,12 @@
-// What handles and fibers do, apart from templates.
+// The parts of handles and fibers that are not templates.
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/fiber/this_fiber.hpp>
-#include <ramie/sched/region.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/task/region.hpp>
 
 #include <thread>
 
@@ -15,8 +15,8 @@ namespace ramie {
 namespace detail {
 
 task* this_task() noexcept {
-  worker* w = current_worker();
-  task* t = w == nullptr ? nullptr : w->current();
+  worker_base* w = current_worker();
+  task* t = w == nullptr ? nullptr : w->running_task();
   while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
   return t;
 }
@@ -39,9 +39,9 @@ bool start_joining(task* t, wait& pause) {
   if (t->completion.compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel,
                                             std::memory_order_acquire))
     return true;
-  pause.withdraw();  // or claimed by a canceller, which may wait: the fiber has ended
+  pause.withdraw();  // or a canceller has claimed it, and can wait: the fiber has ended
   if (seen == task::done) return false;
-  throw usage_error{"ramie: join: somebody else is joining this fiber already"};
+  throw usage_error{"ramie: join: another fiber or thread is already joining this fiber"};
 }
 
 bool stop_joining(task* t, const wait& pause) noexcept {
@@ -55,6 +55,16 @@ void check_join(const task* t) {
 }
 
 void throw_cancelled() { throw cancelled{}; }
+
+void rethrow_to_joiner(std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(std::move(failure));
+  } catch (const child_cancelled&) {
+    throw;
+  } catch (const cancelled&) {
+  }
+  throw child_cancelled{};
+}
 
 bool await_end_until(task* t, steady::time_point deadline, const std::source_location& where) {
   check_join(t);
@@ -76,12 +86,12 @@ bool await_end_until(task* t, steady::time_point deadline, const std::source_loc
 
 void detach_task(task* t) {
   require_joinable(t, "detach");
-  // Most often it was just spawned, and lies in the queue yet; then no atomic exchange is needed (5 ns). While it is
-  // out of reach somebody may fall asleep who does not see it, so who sleeps is asked once more.
-  if (worker* w = current_worker(); w != nullptr && !w->owner->idle.hint() && w->spawned.alter_newest(t, [t] {
+  // Most often it was just spawned and is still in the queue; then no atomic exchange is needed (5 ns). While it is out
+  // of the queue a worker may fall asleep without seeing it, so the look for sleepers is repeated.
+  if (worker* w = worker::current(); w != nullptr && !w->owner->sleeping.hint() && w->spawned.alter_newest(t, [t] {
         t->completion.store(task::detached, std::memory_order_relaxed);
       }))
-    return w->owner->published(w, w->spawned.size());
+    return w->owner->sleeping.published(w, w->spawned.size());
   if (t->completion.exchange(task::detached, std::memory_order_acq_rel) != task::done) return;
   t->completion.store(task::detached, std::memory_order_relaxed);
   t->type->drop(*t);
@@ -101,8 +111,7 @@ void report_unseen_failure(const task& t, const std::exception_ptr& failure) noe
   const bool detached = t.completion.load(std::memory_order_relaxed) == task::detached;
   report_lost_exception(
       name_of(&t), failure,
-      detached ? "was detached and ended by an exception" : "ended by an exception that nobody joined to see",
-      detached);
+      detached ? "was detached and ended by an exception" : "was not joined and ended by an exception", detached);
 }
 
 void discard_task(task* t) noexcept {
@@ -129,7 +138,7 @@ void apply_options(task& t, const fiber_options& options) {
 }
 
 blocking_pool* this_blocking_pool() noexcept {
-  worker* w = current_worker();
+  worker* w = worker::current();
   return w == nullptr ? nullptr : &w->owner->blocking();
 }
 
@@ -149,7 +158,7 @@ void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t
   bool submitted = false;
   for (;;) {
     wait pause{may_be_cancelled ? wait::kind::cancellable : wait::kind::uninterruptible, site};
-    std::uint64_t before = waiter.load(std::memory_order_relaxed);
+    std::uint64_t before = waiter.load(std::memory_order_acquire);  // what the call has written, if it has ended
     if (before == blocking_ended ||
         !waiter.compare_exchange_strong(before, pause.ref().bits(), std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
@@ -157,7 +166,7 @@ void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t
       return;
     }
     if (!submitted) {
-      if (is_over(pause.ref())) throw_cancelled();  // was asked to stop before
+      if (is_over(pause.ref())) throw_cancelled();  // the fiber was asked to stop before
       try {
         pool.submit(call);
       } catch (...) {
@@ -171,14 +180,14 @@ void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t
     } catch (...) {
       if (pool.withdraw(call)) throw;
     }
-    // Begun already: then its end is waited for.
+    // If the call has started, wait for its end.
     if (pool.withdraw(call)) throw_cancelled();
     may_be_cancelled = false;
   }
 }
 
 void submit_here(task* t) {
-  worker* w = current_worker();
+  worker* w = worker::current();
   if (w == nullptr) [[unlikely]]
     throw usage_error{
         "ramie: spawn: this thread belongs to no runtime; call it from within ramie::run, or use runtime::spawn"};
@@ -188,12 +197,12 @@ void submit_here(task* t) {
 void submit_with_options(task* t, scheduler& to) {
   if (const task_extras* extras = t->extras.load(std::memory_order_relaxed);
       extras != nullptr && extras->pinned_to != -1)
-    to.pin(*t, extras->pinned_to, "fiber_options::worker");
+    to.placing.pin(*t, extras->pinned_to, "fiber_options::worker");
   to.submit(t);
 }
 
 void submit_here_with_options(task* t) {
-  worker* w = current_worker();
+  worker* w = worker::current();
   if (w == nullptr) submit_here(t);
   else submit_with_options(t, *w->owner);
 }
@@ -214,7 +223,10 @@ fiber_id get_id() noexcept {
   return fiber_id{&own_address};
 }
 
-std::string_view name() noexcept { return detail::name_of(detail::this_task()); }
+std::string_view name() noexcept {
+  const detail::worker_base* w = detail::current_worker();
+  return detail::name_of(w == nullptr ? nullptr : w->running_task());
+}
 
 static bool thread_is_late() noexcept {
   const std::int64_t deadline_ns = detail::limits_of_thread().deadline_ns;
@@ -222,15 +234,41 @@ static bool thread_is_late() noexcept {
 }
 
 bool stop_requested() noexcept {
-  detail::worker* w = detail::current_worker();
+  detail::worker_base* w = detail::current_worker();
   if (w == nullptr || w->running == nullptr) return thread_is_late();
-  detail::task& t = *w->current();
+  detail::task& t = *w->task_on_stack();
   const bool draining = w->draining.load(std::memory_order_relaxed);
   const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
   if ((flags & detail::task::limited) == 0) return draining || (flags & detail::task::stop_flag) != 0;
   const detail::limits bounds = detail::limits_of(t);
   return bounds.stopped || (draining && !bounds.shielded) ||
          (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns());
+}
+
+namespace {
+
+detail::limits limits_here() noexcept {
+  const detail::worker_base* w = detail::current_worker();
+  detail::task* const t = w == nullptr ? nullptr : w->running_task();
+  return t == nullptr ? detail::limits_of_thread() : detail::limits_of(*t);
+}
+
+}  // namespace
+
+stop_cause why_stopped() noexcept {
+  const detail::limits bounds = limits_here();
+  if (bounds.stopped) return bounds.by_scope ? stop_cause::scope : stop_cause::requested;
+  if (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns())
+    return stop_cause::deadline;
+  const detail::worker_base* w = detail::current_worker();
+  const bool draining = w != nullptr && w->draining.load(std::memory_order_relaxed);
+  return draining && !bounds.shielded ? stop_cause::shutdown : stop_cause::none;
+}
+
+std::optional<std::chrono::steady_clock::time_point> deadline() noexcept {
+  const std::int64_t ns = limits_here().deadline_ns;
+  if (ns == detail::region::never) return std::nullopt;
+  return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{ns}};
 }
 
 void throw_if_stopped() {

@@ -1,7 +1,7 @@
-// A variable of which every fiber has its own, as thread_local is for threads.
+// A variable with a value for each fiber, as thread_local for threads.
 #pragma once
 
-#include <ramie/sched/local_table.hpp>
+#include <ramie/task/local_table.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace detail {
 
 /// Never given twice.
 [[nodiscard]] std::uint64_t new_local_key() noexcept;
-/// The calling fiber's, or plain thread's, value. Null if it has none.
+/// The value of the calling fiber or plain thread. Null if it has none.
 [[nodiscard]] local_node* find_local(std::uint64_t key) noexcept;
 /// Keeps it with the fiber or thread, or returns the one that another fork job of the fiber made first.
 local_node& keep_local(std::unique_ptr<local_node> made);
@@ -24,13 +24,13 @@ local_node& keep_local(std::unique_ptr<local_node> made);
 }  // namespace detail
 
 /// Gives every fiber, and every plain thread, a T of its own, made at its first use and destroyed when the fiber, or
-/// the thread, ends: before a join sees the end, in the reverse order of their making. Fork jobs share that of the
+/// the thread, ends: before a join sees the end, in the reverse order of construction. Fork jobs share the value of the
 /// fiber that forked them, and may run at the same time. Usable from any fiber or thread; no call suspends unless
 /// making a T does.
 ///
-/// Meant to live long, as a static or a member of something that lives long: values that fibers have made stay with
-/// them to their end, even if the fiber_local is gone before. A fiber that uses none pays nothing; one that uses n
-/// looks through at most n.
+/// For long-lived objects, such as a static or a member of one: values that fibers have made stay with them to their
+/// end, even if the fiber_local is destroyed before. A fiber that uses none pays nothing; one that uses n searches at
+/// most n.
 template <class T>
 class fiber_local {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>);
@@ -47,8 +47,8 @@ class fiber_local {
   fiber_local(const fiber_local&) = delete;
   fiber_local& operator=(const fiber_local&) = delete;
 
-  /// The caller's value, made if this is its first use: then it throws what making it throws, std::bad_alloc. The
-  /// reference stays good until the fiber ends, and may be kept across suspensions.
+  /// The caller's value, made at its first use, which throws what making it throws, and std::bad_alloc. The reference
+  /// is valid until the fiber ends, and may be kept across suspensions.
   [[nodiscard]] T& get() const {
     detail::local_node* found = detail::find_local(key_);
     if (found == nullptr) [[unlikely]]

@@ -1,8 +1,9 @@
-// Every fiber has its own, from its first use to its end.
+// Every fiber has its own value, from its first use to its end.
 #include <ramie/fiber/fiber_local.hpp>
 
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/machine/test_options.hpp>
 
 #include <memory>
 #include <set>
@@ -19,9 +20,11 @@ class locals : public ::testing::TestWithParam<std::tuple<int, bool>> {
   static runtime_options options() {
     runtime_options o;
     o.workers = std::get<0>(GetParam());
-    o.migrate_always = std::get<1>(GetParam());
     return o;
   }
+
+ private:
+  detail::with_test_options migrating_{{.migrate_always = std::get<1>(GetParam())}};
 };
 INSTANTIATE_TEST_SUITE_P(with, locals, ::testing::Combine(::testing::Values(1, 2, 8), ::testing::Bool()));
 
@@ -97,7 +100,7 @@ TEST_P(locals, end_before_a_join_sees_the_fiber_end) {
   EXPECT_EQ(counted::alive, 0);
 }
 
-/// Writes down when it goes.
+/// Records its destruction.
 struct witness {
   std::vector<int>* journal = nullptr;
   int number = 0;

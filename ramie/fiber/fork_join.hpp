@@ -1,12 +1,12 @@
 // Fork and join: functions that may run at the same time, at the price of little more than calls.
 //
-// The others' records lie on the caller's stack and are offered to idle workers while the first one runs as a plain
-// call; nearly always they are still there afterwards and run as plain, inlined calls too (sched/fork_deque.hpp has the
-// protocol). Lazy task creation: E. Mohr, D. Kranz, R. Halstead, 1991; work first: Cilk-5, 1998.
+// The other functions' records are on the caller's stack and are offered to idle workers while the first one runs as a
+// plain call; nearly always they are still there then and run as plain, inlined calls, too (queue/fork_deque.hpp has
+// the protocol). Lazy task creation: E. Mohr, D. Kranz, R. Halstead, 1991; work first: Cilk-5, 1998.
 #pragma once
 
-#include <ramie/sched/current.hpp>
-#include <ramie/sched/fork_deque.hpp>
+#include <ramie/queue/fork_deque.hpp>
+#include <ramie/task/current.hpp>
 
 #include <concepts>
 #include <exception>
@@ -36,7 +36,7 @@ RAMIE_ALWAYS_INLINE fork_result<F> call_for_value(F& f) {
   }
 }
 
-/// A second failure, after one that is on its way to the user already.
+/// Reports a second failure, after one that is already propagating to the user.
 void report_second_failure(const std::exception_ptr& failure) noexcept;
 
 /// Closures this small and simple are copied into the record, which saves the thief and the owner a pointer.
@@ -53,19 +53,19 @@ class fork_job : public fork_frame {
   fork_job& operator=(const fork_job&) = delete;
   RAMIE_ALWAYS_INLINE ~fork_job() {}
 
-  /// Offers the job. The slot is the caller's to keep, best in a register, until it joins.
+  /// Offers the job. The caller keeps the slot until it joins, best in a register.
   RAMIE_ALWAYS_INLINE fork_slot* push(fork_deque* d) noexcept {
     return d != nullptr ? fork_push(*d, *this, &run) : fork_nowhere(*this);
   }
 
-  /// Joins: runs the function here, or waits for the one who does.
+  /// Joins: runs the function here, or waits for the worker that does.
   RAMIE_ALWAYS_INLINE result join(fork_slot* slot) {
     if (fork_take_back(*this, slot)) [[likely]]
       return call_for_value(closure_);
     return await();
   }
 
-  /// The first function threw: the job is dropped if nobody has begun it, else waited for.
+  /// The first function threw: drops the job if it has not started, otherwise waits for it.
   RAMIE_COLD void abandon(fork_slot* slot) noexcept {
     if (fork_take_back(*this, slot)) return;
     wait_for_thief(*this);
@@ -112,7 +112,7 @@ class fork_job : public fork_frame {
   }
 
   std::conditional_t<fork_copies<F>, F, F&> closure_;
-  bool failed_;  // written by whoever runs it in our stead
+  bool failed_;  // written by the worker that runs it in the owner's place
   outcome outcome_;
 };
 
@@ -159,8 +159,8 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
 
 }  // namespace detail
 
-/// Calls all functions, if idle workers want them at the same time, and returns their results as a tuple; `void` gives
-/// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet begun
+/// Calls all functions, at the same time if idle workers take them, and returns their results as a tuple; `void` gives
+/// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet started
 /// are dropped, and the exception is rethrown; of several exceptions one is rethrown, and the others are reported on
 /// standard error. Each function may suspend. The functions share the identity of the calling fiber. May suspend. On a
 /// plain thread the functions run one after the other.

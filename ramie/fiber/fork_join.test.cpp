@@ -299,7 +299,7 @@ TEST_P(forking, may_nest_deeper_than_the_deque) {
   });
 }
 
-// Jobs that were promoted and taken back by their own fiber must not pile up while others keep the worker busy.
+// Jobs that were promoted and taken back by their own fiber must not pile up while other fibers keep the worker busy.
 TEST_P(forking, a_fork_that_yields_leaves_nothing_behind) {
   if (sanitized) GTEST_SKIP() << "their memory is not ours";
   in_runtime([] {

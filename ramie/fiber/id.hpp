@@ -1,4 +1,4 @@
-// Which fiber: comparable, hashable, printable.
+// The identity of a fiber: comparable, hashable, printable.
 #pragma once
 
 #include <compare>
@@ -7,8 +7,8 @@
 
 namespace ramie {
 
-/// Identifies a fiber, or a plain thread, as long as it or its join handle lives; may be used again afterwards.
-/// A default-constructed one names nobody. Children of a fork share the identity of the fiber that forked them.
+/// Identifies a fiber, or a plain thread, while it or its join handle lives; may be reused afterwards. A
+/// default-constructed one identifies none. Children of a fork share the identity of the fiber that forked them.
 class fiber_id {
  public:
   fiber_id() noexcept = default;

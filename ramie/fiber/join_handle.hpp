@@ -13,6 +13,10 @@
 
 namespace ramie {
 
+namespace detail {
+struct waitable_access;  // channel/on_ready.hpp
+}
+
 /// Owns the result of a fiber. Move-only. One thread or fiber may use a handle at a time. It may outlive the runtime.
 template <class R>
 class [[nodiscard]] join_handle {
@@ -30,9 +34,10 @@ class [[nodiscard]] join_handle {
   /// error.
   ~join_handle() { end(); }
 
-  /// Waits for the end of the fiber and returns its result, or rethrows what left it. Suspends a fiber, blocks a plain
-  /// thread. Throws usage_error if the handle is not joinable or the fiber joins itself; `cancelled` if the caller is
-  /// asked to stop meanwhile (the handle stays joinable then).
+  /// Waits for the end of the fiber and returns its result, or rethrows its exception; child_cancelled in place of
+  /// `cancelled`, because the caller was not stopped. Suspends a fiber, blocks a plain thread. Throws usage_error if
+  /// the handle is not joinable or the fiber joins itself; `cancelled` if the caller is asked to stop meanwhile (the
+  /// handle stays joinable then).
   RAMIE_ALWAYS_INLINE R join(std::source_location where = std::source_location::current()) {
     if (task_ == nullptr || task_->completion.load(std::memory_order_acquire) != detail::task::done) {
       detail::check_join(task_);
@@ -61,11 +66,17 @@ class [[nodiscard]] join_handle {
   /// True until joined, detached or moved from.
   [[nodiscard]] bool joinable() const noexcept { return task_ != nullptr; }
 
-  /// Lets the fiber go on by itself. An exception that leaves it ends the process. Throws usage_error if not joinable.
+  /// True once the fiber has ended: then `join` does not wait. Does not suspend. Throws usage_error if not joinable.
+  [[nodiscard]] bool has_ended() const {
+    detail::require_joinable(task_, "has_ended");
+    return task_->completion.load(std::memory_order_acquire) == detail::task::done;
+  }
+
+  /// Makes the fiber independent. An exception that leaves it ends the process. Throws usage_error if not joinable.
   void detach() { detail::detach_task(std::exchange(task_, nullptr)); }
 
-  /// Asks the fiber to stop: its std::stop_token says so, and where it waits, or will wait, `cancelled` is thrown. Does
-  /// not suspend. Throws usage_error if not joinable.
+  /// Asks the fiber to stop: its std::stop_token reports it, and its present or next wait throws `cancelled`. Does not
+  /// suspend. Throws usage_error if not joinable.
   void request_stop() {
     detail::require_joinable(task_, "request_stop");
     detail::request_stop(*task_);
@@ -78,6 +89,7 @@ class [[nodiscard]] join_handle {
   explicit join_handle(detail::task* t) noexcept : task_{t} {}
 
  private:
+  friend struct detail::waitable_access;
   R take() {
     detail::task* t = std::exchange(task_, nullptr);
     return detail::take_result<R>(t);

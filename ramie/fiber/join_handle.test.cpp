@@ -344,7 +344,7 @@ TEST_P(joining, request_stop_reaches_what_a_fork_has_running_elsewhere) {
   runtime rt{options()};
   event in_right;
   auto handle = rt.spawn([&] {
-    fork_join([&] { in_right.wait(); },  // parks, and so lets the other go elsewhere
+    fork_join([&] { in_right.wait(); },  // parks, so the other can run elsewhere
               [&] {
                 in_right.set();
                 this_fiber::sleep_for(1h);
@@ -407,7 +407,7 @@ TEST_P(joining, cancelling_the_joiner_against_the_end) {
   });
 }
 
-// Who joins.
+// The joiners.
 
 TEST_P(joining, handles_may_be_joined_by_anybody) {
   runtime rt{options()};
@@ -438,7 +438,7 @@ TEST_P(joining, a_handle_may_outlive_its_runtime) {
   join_handle<counted> dropped;
   {
     runtime rt{options()};
-    std::atomic<int> begun{0};  // what has begun and does not wait comes to its own end
+    std::atomic<int> begun{0};  // a fiber that has started and does not wait runs to its end
     result = rt.spawn([&] {
       ++begun;
       return std::string(100, 'r');

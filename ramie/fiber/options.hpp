@@ -1,4 +1,4 @@
-// What a single fiber can be told at its start.
+// Options of a single fiber, set at its start.
 #pragma once
 
 #include <ramie/sched/options.hpp>
@@ -9,14 +9,14 @@
 namespace ramie {
 
 struct fiber_options {
-  /// Shows in reports. Empty: none.
+  /// Shown in reports. Empty: none.
   std::string name{};
   /// Bytes of address space for the stack, 16 KiB to 1 GiB, rounded up to a power of two. 0: the runtime's stack size.
   std::size_t stack_size = 0;
-  /// The number of the worker that alone may run it, from 0; -1: any may. What it forks may run elsewhere.
+  /// The only worker that may run it, from 0; -1: any may. Its forks may run elsewhere.
   int worker = -1;
   ramie::affinity affinity = affinity::automatic;
-  /// For a scheduling_policy of the user's own; what it means is the policy's to say.
+  /// For a user's scheduling_policy, which defines its meaning.
   int priority = 0;
 };
 

@@ -1,9 +1,9 @@
 // Loops and reductions over ranges, by fork and join.
 //
 // Lazy binary splitting (A. Tzannes, G. Caragea, R. Barua, U. Vishkin, PPoPP 2010): a range is halved only while the
-// worker's fork deque holds nothing that others could steal; otherwise the next few elements are done in place. The
-// chunk between two such looks grows from 1 to a sixteenth of what is left, so that cheap bodies run in long loops and
-// dear ones are split finely at the end.
+// worker's fork deque holds nothing to steal; otherwise the next few elements are done in place. The chunk between two
+// such looks grows from 1 to a sixteenth of the rest, so that cheap bodies run in long loops and expensive ones are
+// split finely at the end.
 #pragma once
 
 #include <ramie/fiber/fork_join.hpp>
@@ -19,7 +19,7 @@ namespace ramie {
 
 namespace detail {
 
-/// True if nothing is left for thieves on this worker. False on a plain thread: no use in splitting there.
+/// True if nothing is left for thieves on this worker. False on a plain thread: splitting has no use there.
 RAMIE_ALWAYS_INLINE bool thieves_are_hungry() noexcept {
   const fork_deque* d = current_forks();
   return d != nullptr && d->top.load_relaxed() >= d->bottom.load_relaxed();
@@ -92,10 +92,10 @@ struct counting {
 
 }  // namespace detail
 
-/// Calls f(i) for each i in [begin, end), in no particular order, and returns when all have ended. `grain`: how many
-/// are done at least without a look at whether others are idle; 0: the runtime chooses. If f throws, elements not yet
-/// begun may be left out, and the exception is rethrown. f may suspend. On a plain thread: a plain loop. Nothing
-/// happens if end <= begin.
+/// Calls f(i) for each i in [begin, end), in no particular order, and returns when all have ended. `grain`: the least
+/// number of elements between two looks for idle workers; 0: the runtime chooses. If f throws, elements not yet started
+/// may be left out, and the exception is rethrown. f may suspend. On a plain thread: a plain loop. Does nothing if end
+/// <= begin.
 template <std::integral Int, class F>
   requires std::invocable<F&, Int>
 void parallel_for(Int begin, std::type_identity_t<Int> end, F&& f, std::size_t grain = 0) {
@@ -115,7 +115,7 @@ void parallel_for(Iterator begin, std::type_identity_t<Iterator> end, F&& f, std
   detail::for_range(begin, static_cast<std::size_t>(end - begin), grain, call);
 }
 
-/// init op map(e1) op map(e2) ..., in order, grouped in any way: `op` must be associative, not commutative. Returns
+/// init op map(e1) op map(e2) ..., in order, with any grouping: `op` must be associative, not commutative. Returns
 /// `init` for an empty range. op and map may suspend. Otherwise as parallel_for.
 template <std::random_access_iterator Iterator, class T, class Op, class Map>
   requires std::invocable<Op&, T, T> && std::invocable<Map&, std::iter_reference_t<Iterator>>

@@ -54,7 +54,7 @@ TEST_P(loops, nothing_for_empty_and_backward_ranges) {
 
 template <class Int>
 void sums_up(Int begin, Int end) {
-  std::atomic<std::uint64_t> sum{0};  // which may wrap
+  std::atomic<std::uint64_t> sum{0};  // may wrap
   std::atomic<std::int64_t> calls{0};
   parallel_for(begin, end, [&](Int i) {
     sum += static_cast<std::uint64_t>(i);

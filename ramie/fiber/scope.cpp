@@ -2,11 +2,10 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
-#include <ramie/sched/backoff.hpp>
-#include <ramie/sched/region.hpp>
-#include <ramie/sched/wait.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/machine/backoff.hpp>
 #include <ramie/stack/pool.hpp>
+#include <ramie/task/region.hpp>
+#include <ramie/task/wait.hpp>
 
 #include <cstdlib>
 #include <mutex>
@@ -14,26 +13,25 @@
 
 namespace ramie {
 
-void detail::report_second_failure(const std::exception_ptr& failure) noexcept {
-  report_lost_exception("", failure, "failed as well, in a fork whose first failure is on its way", false);
-}
-
-/// Made in the scope's own memory, by whoever needs it first: the owner, or a child that fails elsewhere.
+/// Made in the scope's own memory at the first need, by the owner or by a child that fails elsewhere.
 struct scope::rare {
   struct chunk {
     chunk* older;
   };
   detail::spin_lock lock;
-  detail::atomic<bool> failed{false};
-  std::size_t fibers = 0;            // inside lock
-  std::uint64_t waiter = 0;          // of await_fibers; inside lock
-  std::exception_ptr first_failure;  // inside lock
-  chunk* chunks = nullptr;           // memory for children that do not fit inline; owner only
+  detail::atomic<bool> failed{false};  // or cancelled: children that have not started are dropped
+  bool by_name = false;                // `cancel` was called, so `cancelled` is no failure; inside lock
+  bool looked_for_owner = false;       // inside lock
+  std::size_t fibers = 0;              // inside lock
+  std::uint64_t waiter = 0;            // of await_fibers; inside lock
+  std::exception_ptr first_failure;    // inside lock
+  chunk* chunks = nullptr;             // memory for children that do not fit inline; owner only
   std::byte* chunk_at = nullptr;
   std::size_t chunk_left = 0;
-  detail::task* owner = nullptr;      // whose stack the scope is on; known by the time a fiber of it runs
-  fiber_of_scope* running = nullptr;  // fibers that have begun; inside lock
-  detail::stopped_scope stopped;      // once `failed`
+  detail::task* owner = nullptr;           // the scope is on its stack, and its fibers are its strands
+  detail::scope_child* running = nullptr;  // fibers that have started; inside lock
+  detail::stopped_scope stopped;           // once `failed`
+  detail::child_end* outcomes = nullptr;   // inside lock
 
   void forget_stopped() noexcept {
     if (stopped.place == nullptr) return;
@@ -46,6 +44,12 @@ struct scope::rare {
       std::free(c);
     }
     chunk_left = 0;
+  }
+  void free_outcomes() noexcept {
+    while (detail::child_end* e = outcomes) {
+      outcomes = e->older;
+      delete e;
+    }
   }
 };
 
@@ -70,62 +74,120 @@ bool scope::has_failed() const noexcept {
   return const_cast<scope*>(this)->get_rare().failed.load(std::memory_order_relaxed);
 }
 
-void scope::fail(std::exception_ptr failure, bool stop_others) noexcept {
+static bool is_cancellation(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void scope::fail(std::exception_ptr failure) noexcept {
   rare& r = get_rare();
   {
     std::lock_guard guard{r.lock};
+    if (r.by_name && is_cancellation(failure)) return;
     if (r.first_failure == nullptr) {
       r.first_failure = std::move(failure);
-      r.failed.store(true, std::memory_order_relaxed);
-      if (!stop_others) return;
-      if (r.owner == nullptr) r.owner = detail::owner_of_place(this);
-      // Fibers of the scope cannot end while the lock is held. They have no stop callbacks.
-      for (fiber_of_scope* f = r.running; f != nullptr; f = f->next) detail::request_stop(*f->running);
-      r.stopped = {reinterpret_cast<const char*>(this), sizeof(scope), r.owner,
-                   [](const void* place) noexcept {
-                     return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark;
-                   },
-                   nullptr};
-      detail::add_stopped(r.stopped);
-      return;
+      return stop(r);
     }
   }
-  detail::report_lost_exception("", failure, "child of a scope failed as well", false);
+  detail::report_lost_exception(nullptr, failure, "a child of a scope failed after another one", false);
 }
 
-void scope::count_fiber() noexcept {
-  rare& r = get_rare();
-  detail::task* owner = detail::owner_of_place(this);
-  std::lock_guard guard{r.lock};
-  if (r.owner == nullptr) r.owner = owner;
-  ++r.fibers;
-}
-
-void scope::fiber_began(fiber_of_scope& f) noexcept {
+void scope::cancel() noexcept {
   rare& r = get_rare();
   std::lock_guard guard{r.lock};
-  f.running = detail::current_worker()->current();
-  f.next = r.running;
-  if (f.next != nullptr) f.next->previous = &f;
-  r.running = &f;
+  r.by_name = true;
+  stop(r);
 }
 
-void scope::fiber_ended(fiber_of_scope& f) noexcept {
+/// Inside the lock, which keeps fibers from ending.
+void scope::stop(rare& r) noexcept {
+  if (r.failed.exchange(true, std::memory_order_relaxed)) return;
+  if (r.owner == nullptr) r.owner = detail::owner_of_place(this);
+  // Without an owner (a plain thread's scope, or one not on a stack) the fibers are strands of none. They have no stop
+  // callbacks.
+  if (r.owner == nullptr)
+    for (detail::scope_child* c = r.running; c != nullptr; c = c->next) detail::request_stop(*c->self);
+  r.stopped = {
+      reinterpret_cast<const char*>(this), sizeof(scope), r.owner,
+      [](const void* place) noexcept { return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark; },
+      nullptr};
+  detail::add_stopped(r.stopped);
+}
+
+static void submit_child(detail::scope_child& c) {
+  if (c.self->extras.load(std::memory_order_relaxed) == nullptr) detail::submit_here(c.self);
+  else detail::submit_here_with_options(c.self);
+}
+
+/// Passes a child that is a fiber to the scheduler. It is counted in any case: if this throws, the caller ends it.
+void scope::start(detail::scope_child& c, const fiber_options* options) {
+  detail::task& t = *c.self;
+  t.completion.store(detail::task::detached, std::memory_order_relaxed);
+  rare& r = get_rare();
+  std::exception_ptr refused;
+  try {
+    if (options != nullptr) detail::apply_options(t, *options);
+  } catch (...) {
+    refused = std::current_exception();
+  }
+  {
+    std::lock_guard guard{r.lock};
+    if (r.owner == nullptr && !std::exchange(r.looked_for_owner, true)) r.owner = detail::owner_of_place(this);
+    if (r.owner != nullptr && !RAMIE_PLANT(scope_child_of_nobody)) {
+      t.parent = r.owner;
+      t.flags.fetch_or(detail::task::strand_flag | detail::task::child_flag, std::memory_order_relaxed);
+    }
+    ++r.fibers;
+  }
+  if (refused != nullptr) std::rethrow_exception(std::move(refused));
+  submit_child(c);
+}
+
+void scope::fiber_began(detail::scope_child& c) noexcept {
+  // As for fork jobs that start elsewhere (run_fork_job): from now on request_stop has to look for it.
+  detail::task* root = c.self->parent;
+  while (root != nullptr && (root->flags.load(std::memory_order_relaxed) & detail::task::strand_flag) != 0)
+    root = root->parent;
+  if (root != nullptr && !RAMIE_PLANT(scope_child_unmarked))
+    root->flags.fetch_or(detail::task::forked_flag, std::memory_order_acq_rel);
+  rare& r = get_rare();
+  std::lock_guard guard{r.lock};
+  c.next = r.running;
+  c.previous = nullptr;
+  if (c.next != nullptr) c.next->previous = &c;
+  r.running = &c;
+  c.begun = true;
+}
+
+void scope::fiber_ended(detail::scope_child& c) noexcept {
   rare& r = get_rare();
   std::uint64_t waiter = 0;
   {
-    // The last touch of the scope is the unlock; await_fibers passes only after it has had the lock itself.
+    // The last access to the scope is the unlock; await_fibers passes only after it has held the lock itself. From then
+    // on the parent may be gone as well.
     std::lock_guard guard{r.lock};
-    if (f.running != nullptr) {
-      (f.previous == nullptr ? r.running : f.previous->next) = f.next;
-      if (f.next != nullptr) f.next->previous = f.previous;
+    c.self->flags.fetch_and(~(detail::task::strand_flag | detail::task::child_flag), std::memory_order_relaxed);
+    c.self->parent = nullptr;
+    if (c.begun) {
+      (c.previous == nullptr ? r.running : c.previous->next) = c.next;
+      if (c.next != nullptr) c.next->previous = c.previous;
     }
     if (--r.fibers == 0) waiter = std::exchange(r.waiter, 0);
   }
   if (waiter != 0) detail::wake(detail::waiter_ref::from_bits(waiter));
 }
 
-void scope::not_begun() noexcept { fail(std::make_exception_ptr(cancelled{})); }
+void scope::keep_outcome(detail::child_end& made) noexcept {
+  rare& r = get_rare();
+  std::lock_guard guard{r.lock};
+  made.older = r.outcomes;
+  r.outcomes = &made;
+}
 
 void scope::await_fibers() noexcept {
   rare& r = get_rare();
@@ -147,8 +209,8 @@ void scope::await_fibers() noexcept {
 void scope::await_child(child& c) noexcept {
   detail::wait_for_thief(c);
   if (newest_ != nullptr) return;
-  // The fiber may have suspended, and be elsewhere. If it is the owner who is here, and on an empty deque, what is
-  // pushed next stands alone: no enclosing fork will take its slot away.
+  // The fiber may have suspended, and be elsewhere. If the owner is here, and on an empty deque, what is pushed next
+  // stands alone: no enclosing fork will take its slot away.
   detail::fork_deque* d = detail::current_forks();
   if (d == nullptr || d->bottom.load_relaxed() != d->base) return;
   const auto* here = reinterpret_cast<const char*>(this);
@@ -157,7 +219,7 @@ void scope::await_child(child& c) noexcept {
 
 void* scope::take_chunk(std::size_t bytes, std::size_t alignment) {
   using chunk = rare::chunk;
-  constexpr std::size_t usual = 1008;  // with malloc's head just 1 KiB, which glibc keeps at hand per thread
+  constexpr std::size_t usual = 1008;  // with malloc's header just 1 KiB, which glibc caches per thread
   rare& r = get_rare();
   if (alignment > 16 || bytes > usual / 4) {
     const std::size_t unit = alignment > 16 ? alignment : 16;
@@ -186,22 +248,66 @@ void scope::finish_join() {
   r.free_chunks();
   r.forget_stopped();
   std::exception_ptr failure = std::exchange(r.first_failure, nullptr);
+  r.by_name = false;
   r.failed.store(false, std::memory_order_relaxed);
   if (failure != nullptr) std::rethrow_exception(std::move(failure));
 }
 
 void scope::end() noexcept {
-  rare& r = get_rare();
-  const bool unwinding = std::uncaught_exceptions() != 0;
-  if ((newest_ != nullptr || unwinding) && !r.failed.load(std::memory_order_relaxed))
-    fail(std::make_exception_ptr(cancelled{}), unwinding);  // drops what has not begun
+  if (std::uncaught_exceptions() != 0) cancel();
   join_children();
+  if (rare_.load_relaxed() == nullptr) return;
+  rare& r = get_rare();
   await_fibers();
   r.forget_stopped();
   if (r.first_failure != nullptr)
-    detail::report_lost_exception("", r.first_failure, "child of a scope that was not joined failed", false);
+    detail::report_lost_exception(nullptr, r.first_failure, "a child of a scope that was not joined failed", false);
   r.free_chunks();
+  r.free_outcomes();
   r.~rare();
+}
+
+// ---- results ------------------------------------------------------------------------------------------------------
+
+void detail::child_end::end(std::exception_ptr failure) noexcept {
+  std::uint64_t waiter;
+  {
+    std::lock_guard guard{lock_};
+    failure_ = std::move(failure);
+    ended_.store(true, std::memory_order_release);
+    waiter = std::exchange(waiter_, 0);
+  }
+  if (waiter != 0) wake(waiter_ref::from_bits(waiter));
+}
+
+bool detail::child_end::take_back(const wait& pause) noexcept {
+  std::lock_guard guard{lock_};
+  if (waiter_ != pause.ref().bits()) return false;
+  waiter_ = 0;
+  return true;
+}
+
+void detail::child_end::await(const std::source_location& where) {
+  if (is_ready()) return;
+  const wait_site site{"child of a scope", where};
+  wait pause{wait::kind::cancellable, site};
+  {
+    std::lock_guard guard{lock_};
+    if (is_ready() || waiter_ != 0) {
+      pause.withdraw();
+      if (is_ready()) return;
+      throw usage_error{"ramie: child_result::get: somebody else waits for this child already"};
+    }
+    waiter_ = pause.ref().bits();
+  }
+  wake_reason why;
+  try {
+    why = pause.suspend();
+  } catch (...) {
+    if (take_back(pause)) throw;
+    return;
+  }
+  if (why == wake_reason::cancelled && take_back(pause)) throw_cancelled();
 }
 
 }  // namespace ramie

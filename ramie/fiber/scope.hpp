@@ -1,15 +1,18 @@
 // A scope: any number of children, none of which outlives it.
 //
-// A child is first a fork job, as in fork_join: its record lies in the scope, on the parent's stack, is offered to idle
-// workers, and most often the parent runs it itself at `join`. That needs the children to be the youngest jobs of the
-// parent's deque. The scope knows by two words: the deque's `session`, which no other fiber, and not this one after a
-// suspension, ever sees again, and its youngest job: one of the scope's, or the one below before its first. Whoever
-// spawns from elsewhere (a child on another worker, a nested fork) starts an ordinary fiber, which the scope counts.
+// A child is first a fork job, as in fork_join: its record is in the scope, on the parent's stack, is offered to idle
+// workers, and most often the parent runs it itself at `join`. For that the children must be the youngest jobs of the
+// parent's deque. The scope knows that from two words: the deque's `session`, which no other fiber, and not this one
+// after a suspension, ever sees again, and its youngest job: one of the scope's, or the one below before its first. Any
+// other child (added after a wait, by another child, within a nested fork, or with options) is a fiber of its own,
+// which the scope counts. It is a strand of the scope's owner, exactly as a fork job that a thief took: so the two
+// kinds of children differ in nothing but speed. What they inherit: docs/guides/structured.md.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/fiber/fork_join.hpp>
-#include <ramie/fiber/spawn.hpp>
+#include <ramie/fiber/options.hpp>
+#include <ramie/fiber/scope_child.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -20,8 +23,11 @@
 
 namespace ramie {
 
-/// Children end before it does. `spawn` and `join` may be called by the fiber (or thread) that owns it; `spawn` also by
-/// its children.
+/// Children end before it does: it waits for them. `spawn`, `join` and `cancel` may be called by the fiber (or thread)
+/// that owns it; `spawn` and `cancel` also by its children, and by any fiber while the scope is sure to exist.
+///
+/// A child is subject to the deadlines and shields around the scope, is stopped with its owner, and shares the owner's
+/// identity: fiber_local variables, this_fiber::get_id, and the name and priority if it has none of its own.
 class scope {
  public:
   RAMIE_ALWAYS_INLINE scope() noexcept {
@@ -31,19 +37,19 @@ class scope {
   }
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
-  static void* operator new(std::size_t) = delete;  // lives and dies with a block, as its children do
-  /// Joins if `join` was not called, dropping children not yet begun; when an exception passes, those that run are
-  /// cancelled as well. A failure nobody saw is reported on standard error.
+  static void* operator new(std::size_t) = delete;  // bound to a block, as its children are
+  /// Waits until all children have ended, as `join`, but does not replace it: a failure that no join rethrew is
+  /// reported on standard error. When an exception passes, the children are cancelled first.
   RAMIE_ALWAYS_INLINE ~scope() {
     if (newest_ != nullptr || rare_.load_relaxed() != nullptr) [[unlikely]]
       end();
   }
 
-  /// Adds a child that runs f(). If it throws, children not yet begun are dropped, waits of the others end by
-  /// `cancelled`, and `join` rethrows. Does not suspend. On a plain thread f runs at once. Throws std::bad_alloc, and
-  /// what copying f throws.
+  /// Adds a child that runs f(). If it throws, the scope is cancelled, and `join` rethrows. Does not suspend. On a
+  /// plain thread f runs at once. Throws std::bad_alloc, and what copying f throws; `cancelled` while the runtime shuts
+  /// down.
   template <class F>
-    requires std::invocable<std::decay_t<F>&>
+    requires(std::invocable<std::decay_t<F>&> && !detail::gives_result<std::decay_t<F>>)
   RAMIE_ALWAYS_INLINE void spawn(F&& f) {
     using record = child_of<std::decay_t<F>>;
     detail::fork_deque* d = detail::current_forks();
@@ -57,12 +63,45 @@ class scope {
       // By a copy of its own: if f's address escaped, the compiler would first build it in memory on the other path
       // too.
       std::decay_t<F> copy(std::forward<F>(f));
-      spawn_elsewhere(copy);
+      spawn_elsewhere(copy, nullptr);
     }
   }
 
-  /// Waits until all children have ended, running those that nobody has begun. Rethrows the first failure; later ones
-  /// were reported on standard error. May suspend. The scope may be used again afterwards.
+  /// As above with a name and other options. Throws invalid_argument.
+  template <class F>
+    requires(std::invocable<std::decay_t<F>&> && !detail::gives_result<std::decay_t<F>>)
+  void spawn(const fiber_options& options, F&& f) {
+    std::decay_t<F> copy(std::forward<F>(f));
+    spawn_elsewhere(copy, &options);
+  }
+
+  /// As above for a function with a result: child_result<R>, valid as long as the scope. If the result is a reference,
+  /// its object is copied.
+  template <class F>
+    requires detail::gives_result<std::decay_t<F>>
+  auto spawn(F&& f) {
+    auto& to = new_outcome<F>();
+    spawn(detail::child_with_result<detail::child_value<F>, std::decay_t<F>>{to, std::decay_t<F>(std::forward<F>(f))});
+    return child_result<detail::child_value<F>>{to};
+  }
+  template <class F>
+    requires detail::gives_result<std::decay_t<F>>
+  auto spawn(const fiber_options& options, F&& f) {
+    auto& to = new_outcome<F>();
+    spawn(options,
+          detail::child_with_result<detail::child_value<F>, std::decay_t<F>>{to, std::decay_t<F>(std::forward<F>(f))});
+    return child_result<detail::child_value<F>>{to};
+  }
+
+  /// Stops the children, without a failure: those not started are dropped, and waits of the others throw `cancelled`,
+  /// which `join` then does not rethrow. Children added before the next `join` are dropped as well. Does not suspend.
+  void cancel() noexcept;
+  /// Was it cancelled, by a call or a failure, since the last `join`?
+  [[nodiscard]] bool is_cancelled() const noexcept { return rare_.load_relaxed() != nullptr && has_failed(); }
+
+  /// Waits until all children have ended, running those not started elsewhere. Rethrows the first failure; later ones
+  /// were reported on standard error. May suspend; is not cancelled itself, since the children are. The scope may be
+  /// used again afterwards.
   RAMIE_ALWAYS_INLINE void join() {
     join_children();
     used_.store_relaxed(0);
@@ -76,63 +115,26 @@ class scope {
   };
 
   template <class Closure>
-  struct child_of : child {
-    template <class F>
-    RAMIE_ALWAYS_INLINE child_of(std::in_place_t, F&& f) : closure(std::forward<F>(f)) {}
-    Closure closure;
+  struct child_of;  // as a fork job: scope_impl.hpp
+  template <class F>
+  struct fiber_child;  // as a fiber
 
-    // The owner calls it as well as thieves do.
-    static void run(detail::fork_frame& f) noexcept {
-      auto& me = static_cast<child_of&>(f);
-      if (me.of().rare_.load_relaxed() != nullptr) [[unlikely]]
-        return me.run_if_wanted();
-      me.run_closure();
-    }
-    // The owner is read again where it is needed, which leaves a register to the closure.
-    [[nodiscard]] RAMIE_ALWAYS_INLINE scope& of() const noexcept { return *static_cast<scope*>(this->owner); }
-    RAMIE_ALWAYS_INLINE void run_closure() noexcept {
-      if constexpr (noexcept(closure())) {
-        closure();
-      } else {
-        try {
-          closure();
-        } catch (...) {
-          of().fail(std::current_exception());
-        }
-      }
-      std::destroy_at(&closure);
-    }
-    RAMIE_COLD void run_if_wanted() noexcept {
-      if (of().has_failed()) std::destroy_at(&closure);
-      else run_closure();
-    }
-  };
-
-  /// What most scopes never need; see scope.cpp.
+  /// The part that most scopes never need; see scope.cpp.
   struct rare;
-  static constexpr std::size_t rare_size = 160;
+  static constexpr std::size_t rare_size = 192;
 
   template <class Closure>
-  void run_child(Closure& closure) noexcept {
-    if (rare_.load_relaxed() != nullptr && has_failed()) return;
-    if constexpr (noexcept(closure())) {
-      closure();
-    } else {
-      try {
-        closure();
-      } catch (...) {
-        fail(std::current_exception());
-      }
-    }
-  }
+  void run_child(Closure& closure) noexcept;
+  template <class F>
+  RAMIE_COLD void spawn_elsewhere(F& f, const fiber_options* options);
 
   RAMIE_ALWAYS_INLINE void adopt(detail::fork_deque& d) noexcept {
     session_.store_relaxed(d.session);
     below_ = d.bottom.load_relaxed()[-1].load_relaxed();
   }
 
-  /// In the scope's session: is the youngest job of the deque the scope's newest child, or, if it has none, the one
-  /// that was the youngest at first? Whose join comes later than that of what is pushed now.
+  /// In the scope's session: is the deque's youngest job the scope's newest child, or, if it has none, the job that was
+  /// the youngest at first? Then its join comes later than that of what is pushed now.
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool may_push(const detail::fork_deque& d) const noexcept {
     return d.bottom.load_relaxed()[-1].load_relaxed() == (newest_ == nullptr ? below_ : newest_);
   }
@@ -144,8 +146,8 @@ class scope {
 
   RAMIE_ALWAYS_INLINE void join_children() noexcept {
     used_.store_relaxed(joining_mark);  // children that a child adds meanwhile get other memory
-    // Children lie side by side in the deque. What lies above them, if anything, is of a scope that came later and is
-    // not joined yet, or of a fork around this join.
+    // Children are adjacent in the deque. Any jobs above them are of a scope that came later and is not joined yet, or
+    // of a fork around this join.
     if (newest_ != nullptr && !detail::fork_is_youngest(*newest_)) [[unlikely]]
       detail::fork_uncover(*newest_);
     while (child* c = newest_) {
@@ -167,52 +169,30 @@ class scope {
   }
 
   template <class F>
-  RAMIE_COLD void spawn_elsewhere(F& f) {
-    if (detail::current_forks() == nullptr) {
-      run_child(f);
-      return;
-    }
-    count_fiber();
-    ramie::spawn([ending = fiber_of_scope{this}, closure = std::move(f)]() mutable noexcept {
-      ending.begin();
-      ending.owner->run_child(closure);  // destroyed before `ending`
-    }).detach();
+  auto& new_outcome() {
+    auto* made = new detail::child_outcome<detail::child_value<F>>;
+    keep_outcome(*made);
+    return *made;
   }
-
-  /// Counts a fiber out when its closure goes away: after its end, or because it could not be started, or was not for a
-  /// shutdown.
-  struct fiber_of_scope {
-    scope* owner;
-    detail::task* running = nullptr;  // from `begin` on: linked among the scope's running fibers
-    fiber_of_scope* next = nullptr;
-    fiber_of_scope* previous = nullptr;
-    explicit fiber_of_scope(scope* s) noexcept : owner{s} {}
-    fiber_of_scope(fiber_of_scope&& other) noexcept : owner{std::exchange(other.owner, nullptr)} {}
-    ~fiber_of_scope() {
-      if (owner == nullptr) return;
-      if (running == nullptr) owner->not_begun();
-      owner->fiber_ended(*this);
-    }
-    void begin() noexcept { owner->fiber_began(*this); }
-  };
 
   // scope.cpp
   rare& get_rare() noexcept;
   [[nodiscard]] bool has_failed() const noexcept;
-  void fail(std::exception_ptr failure, bool stop_others = true) noexcept;
-  void count_fiber() noexcept;
-  void fiber_began(fiber_of_scope& f) noexcept;
-  void fiber_ended(fiber_of_scope& f) noexcept;
-  void not_begun() noexcept;
+  void fail(std::exception_ptr failure) noexcept;
+  void stop(rare& r) noexcept;
+  void start(detail::scope_child& c, const fiber_options* options);
+  void fiber_began(detail::scope_child& c) noexcept;
+  void fiber_ended(detail::scope_child& c) noexcept;
+  void keep_outcome(detail::child_end& made) noexcept;
   void await_fibers() noexcept;
   void* take_chunk(std::size_t bytes, std::size_t alignment);
   RAMIE_COLD void await_child(child& c) noexcept;
   RAMIE_COLD void finish_join();
   RAMIE_COLD void end() noexcept;
 
-  detail::word<std::uint64_t> session_;  // children are pushed in it; those elsewhere compare it with their worker's
-  detail::fork_frame* below_;            // what is the youngest job then, without children of the scope
-  detail::word<rare*> rare_{nullptr};    // here, so that compilers do not write its neighbours as one
+  detail::word<std::uint64_t> session_;  // children are pushed in it; children elsewhere compare it with their worker's
+  detail::fork_frame* below_;            // the youngest job then, not counting children of the scope
+  detail::word<rare*> rare_{nullptr};    // here, so that compilers do not merge the writes of its neighbours
   child* newest_ = nullptr;
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;
   detail::word<std::size_t> used_{0};  // of inline_memory_; joining_mark: the owner runs children, or waits for them
@@ -221,3 +201,5 @@ class scope {
 };
 
 }  // namespace ramie
+
+#include <ramie/fiber/scope_impl.hpp>

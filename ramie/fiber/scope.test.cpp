@@ -383,7 +383,7 @@ TEST_P(scopes, a_failure_cancels_children_that_run) {
     event never, began;
     std::atomic<int> cancelled_children{0};
     scope s;
-    // The first one waits for ever: as a strand, as a fiber, or in the owner's own join, as the schedule has it.
+    // The first one waits for ever: as a strand, as a fiber, or in the owner's own join, depending on the schedule.
     for (int i = 0; i < 3; ++i)
       s.spawn([&] {
         began.set();

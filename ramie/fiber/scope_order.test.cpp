@@ -1,4 +1,4 @@
-// Scopes that do not end in the order in which they came, one inside the other.
+// Scopes that are not nested: they do not end in the reverse order of their beginning.
 #include <ramie/fiber/scope.hpp>
 
 #include <ramie/fiber/testing.hpp>
@@ -67,7 +67,7 @@ TEST_P(scopes_of_one_fiber, know_without_children_what_was_below_them) {
       a.spawn([&] { ++x; });
       scope b;
       a.join();
-      // The job of this fork now lies where a's child was when b came.
+      // The job of this fork is now where a's child was when b began.
       ramie::fork_join([&] { b.spawn([&] { ++y; }); }, [&] { ++g; });
       b.join();
       ASSERT_EQ(x, 1);

@@ -15,7 +15,7 @@ namespace ramie {
 
 namespace detail {
 
-/// `f` with its arguments, decayed and kept, as std::thread does.
+/// `f` with its arguments, decayed and stored, as in std::thread.
 template <class F, class... Args>
 auto bind_call(F&& f, Args&&... args) {
   if constexpr (sizeof...(Args) == 0) {

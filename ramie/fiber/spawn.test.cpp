@@ -94,7 +94,7 @@ TEST_P(spawning, takes_closures_and_results_larger_than_64_kib) {
   });
 }
 
-/// Its nth move throws; copies are fine.
+/// Its nth move throws; copies do not.
 struct moves_badly {
   int* moves_left;
   counted life{};
@@ -328,7 +328,7 @@ TEST_P(spawning, a_fiber_has_the_stack_it_asked_for) {
       handles.push_back(spawn(fiber_options{.name = "deep", .stack_size = size},
                               [size] { return use_stack(size / (sanitized ? 8 : 2)); }));
     for (auto& h : handles) EXPECT_GT(h.join(), 0u);
-    // The smallest there is, many at once, and suspended: each its own.
+    // The smallest size, many at once, and suspended: each has its own stack.
     event go;
     std::vector<join_handle<int>> small;
     for (int i = 0; i < 50; ++i)

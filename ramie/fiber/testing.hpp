@@ -1,12 +1,12 @@
-// For the tests of this floor: something to wait for, things to count, what was written to standard error.
+// For the tests of this floor: an event, objects that are counted, captured standard error.
 #pragma once
 
 #include <ramie/base/config.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/base/testing.hpp>
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/this_fiber.hpp>
-#include <ramie/sched/wait.hpp>
+#include <ramie/runtime/runtime.hpp>
+#include <ramie/task/wait.hpp>
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ inline constexpr bool optimized = !sanitized;
 inline constexpr bool optimized = false;
 #endif
 
-/// How often to do what is only worth doing often. The sanitizers are ten to fifty times as slow.
+/// The number of repetitions, reduced under sanitizers, which are ten to fifty times as slow.
 constexpr int scaled(int n) {
   const int divisor = RAMIE_TSAN != 0 ? 50 : RAMIE_ASAN != 0 ? 10 : optimized ? 1 : 3;
   return n / divisor > 1 ? n / divisor : 1;
@@ -71,7 +71,7 @@ class event {
     std::lock_guard guard{lock_};
     return is_set_;
   }
-  /// How many wait, or are just about to.
+  /// The number of waiters, including those about to wait.
   [[nodiscard]] int parked() const noexcept { return parked_.load(); }
 
  private:
@@ -90,7 +90,7 @@ void await(Condition condition) {
   }
 }
 
-/// Counts its live copies, and how it came by its value.
+/// Counts its live copies, and records how it got its value.
 struct counted {
   static inline std::atomic<int> alive{0}, copies{0}, moves{0};
   static void reset() { alive = copies = moves = 0; }
@@ -110,7 +110,7 @@ struct counted {
   ~counted() { --alive; }
 };
 
-/// The process's standard error while it lives.
+/// Captures the process's standard error while it lives.
 class captured_stderr {
  public:
   captured_stderr() { ::testing::internal::CaptureStderr(); }
@@ -136,7 +136,7 @@ inline int occurrences(const std::string& text, const std::string& part) {
   return n;
 }
 
-/// What the exception says that `f` throws, which must be an `Expected`.
+/// The message of the exception that `f` throws, which must be an `Expected`.
 template <class Expected, class F>
 std::string message_of(F&& f) {
   try {
@@ -156,7 +156,7 @@ class with_workers : public ::testing::TestWithParam<int> {
     o.workers = GetParam();
     return o;
   }
-  /// Runs `f` in a fiber of a fresh runtime.
+  /// Runs `f` in a fiber of a new runtime.
   template <class F>
   static auto in_runtime(F&& f) {
     runtime rt{options()};

@@ -1,12 +1,14 @@
-// What the running fiber may ask and do about itself. All of it works on plain threads too.
+// What the running fiber can do and learn about itself. All of it works on plain threads, too.
 #pragma once
 
 #include <ramie/base/deadline.hpp>
 #include <ramie/fiber/id.hpp>
-#include <ramie/sched/current.hpp>
-#include <ramie/sched/suspend.hpp>
+#include <ramie/task/current.hpp>
+#include <ramie/task/suspend.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string_view>
 #include <thread>
@@ -15,7 +17,7 @@ namespace ramie::this_fiber {
 
 /// Lets other ready fibers of this worker run first. On a plain thread: std::this_thread::yield. Suspends. No error.
 RAMIE_ALWAYS_INLINE void yield() noexcept {
-  if (detail::fork_deque* w = detail::current_forks(); w != nullptr) [[likely]]
+  if (detail::worker_base* w = detail::current_worker(); w != nullptr) [[likely]]
     detail::yield_here(w);
   else std::this_thread::yield();
 }
@@ -45,11 +47,28 @@ void sleep_until(std::chrono::time_point<Clock, Duration> deadline, std::source_
 /// The running fiber; on a plain thread, an id of the thread's.
 [[nodiscard]] fiber_id get_id() noexcept;
 
-/// The name from fiber_options, or "". Valid as long as the fiber.
+/// The name from fiber_options; for a child of a scope, or a fork job, without one, its owner's. "" if there is
+/// none. Valid as long as the fiber.
 [[nodiscard]] std::string_view name() noexcept;
 
 /// True if the fiber was asked to stop, or its runtime shuts down. False on a plain thread.
 [[nodiscard]] bool stop_requested() noexcept;
+
+/// Why the caller is asked to stop.
+enum class stop_cause : std::uint8_t {
+  none,       ///< it is not
+  requested,  ///< join_handle::request_stop, of the fiber or an ancestor, or the destructor of its handle
+  deadline,   ///< with_timeout, with_deadline
+  scope,      ///< a scope around it was cancelled, or failed
+  shutdown,   ///< the runtime ends
+};
+
+/// Of several causes the first in the list above. In a handler of `cancelled`, `none` means that it is another's: a
+/// joined fiber had been stopped. Any thread; does not suspend.
+[[nodiscard]] stop_cause why_stopped() noexcept;
+
+/// The earliest deadline that ends the caller's waits, if there is one. Any thread; does not suspend.
+[[nodiscard]] std::optional<std::chrono::steady_clock::time_point> deadline() noexcept;
 
 /// Throws `cancelled` if stop_requested().
 void throw_if_stopped();

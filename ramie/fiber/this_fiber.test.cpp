@@ -85,7 +85,7 @@ bool wake_in_order(int n, std::chrono::microseconds spacing) {
 TEST(this_fiber_order, sleepers_wake_in_the_order_of_their_deadlines) {
   runtime rt{{.workers = 1, .spare_workers = 0}};
   rt.run([] {
-    // Timers that a slow machine is late with are fired by two threads, and close ones may change places. Far ones do
+    // Late timers on a slow machine are fired by two threads, and close ones may change places. Distant ones do
     // not.
     for (auto spacing = 20us; spacing < 200ms; spacing *= 4)
       if (wake_in_order(50, spacing)) return;
@@ -189,7 +189,7 @@ TEST(fairness, those_who_yield_take_turns) {
           ++count[i];
           if (i == 0) {
             const auto [least, most] = std::minmax_element(count.begin(), count.end());
-            // Those that ended keep their count; before that nobody is left behind.
+            // Those that ended keep their count; before that none falls behind.
             most_apart = std::max(most_apart, *most - *least);
           }
           this_fiber::yield();
@@ -202,7 +202,7 @@ TEST(fairness, those_who_yield_take_turns) {
   });
 }
 
-/// Others keep the worker busy by yielding; how many turns until `f`, which the caller starts, ran?
+/// Other fibers keep the worker busy by yielding; how many turns until `f`, which the caller starts, runs?
 template <class Start>
 long turns_until_run(int yielders, Start start) {
   runtime rt{{.workers = 1, .spare_workers = 0}};
@@ -227,7 +227,7 @@ long turns_until_run(int yielders, Start start) {
   });
 }
 
-// What sched/scheduler.cpp promises.
+// What sched/next_work.hpp promises.
 constexpr long tick = detail::scheduler::tick_every;
 constexpr long spawned_tick = tick * detail::scheduler::oldest_every_ticks;
 

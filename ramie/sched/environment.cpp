@@ -1,7 +1,7 @@
 #include <ramie/sched/environment.hpp>
 
 #include <ramie/base/error.hpp>
-#include <ramie/sched/cpu_count.hpp>
+#include <ramie/machine/cpu_count.hpp>
 #include <ramie/stack/pool.hpp>
 
 #include <charconv>
@@ -15,10 +15,6 @@
 namespace ramie::detail {
 
 namespace {
-
-constexpr int workers_most = 1024;
-constexpr int spares_most = 256;
-constexpr int blocking_threads_most = 4096;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& value, const std::string& range) {
   throw invalid_argument{"ramie: " + what + " is " + value + "; it must be " + range};
@@ -61,8 +57,7 @@ bool is_on(const char* name) {
   return text != nullptr && *text == '1';
 }
 
-constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "shared_queue", "round_robin",
-                                           "dedicated"};
+constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "dedicated"};
 constexpr const char* spreading_names[] = {"automatic", "together", "at_home", "by_waker"};
 
 /// The place among `names` of what the variable says; nothing if it is not set.
@@ -113,19 +108,18 @@ runtime_options resolve(runtime_options o) {
   if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
     refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
 
-  if (o.spreading == spreading::automatic)
-    o.spreading = static_cast<spreading>(one_of("RAMIE_SPREADING", spreading_names).value_or(0));
-  if (o.spreading < spreading::automatic || o.spreading > spreading::by_waker)
-    refuse("runtime_options::spreading", std::to_string(static_cast<int>(o.spreading)), "one of the enumerators");
-
   if (!o.pin_threads) o.pin_threads = is_on("RAMIE_PIN_THREADS");
   if (!o.paint_stacks) o.paint_stacks = is_on("RAMIE_PAINT_STACKS");
-  if (!o.migrate_always) o.migrate_always = is_on("RAMIE_MIGRATE_ALWAYS");
-  if (o.topology.empty())
-    if (const char* text = set_variable("RAMIE_TOPOLOGY")) o.topology = text;
   check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);
   check_range("runtime_options::blocking_threads", o.blocking_threads, 1, blocking_threads_most);
   check_range("runtime_options::stall_after", o.stall_after.count(), 1, 3'600'000);
+  return o;
+}
+
+test_options resolve(test_options o) {
+  if (!o.migrate_always) o.migrate_always = is_on(migrate_always_variable);
+  if (o.spreading == spreading::automatic)
+    o.spreading = static_cast<spreading>(one_of(spreading_variable, spreading_names).value_or(0));
   return o;
 }
 

@@ -2,7 +2,7 @@
 #include <ramie/sched/environment.hpp>
 
 #include <ramie/base/error.hpp>
-#include <ramie/sched/cpu_count.hpp>
+#include <ramie/machine/cpu_count.hpp>
 #include <ramie/stack/pool.hpp>
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ class environment : public ::testing::Test {
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
   /// Resolving fails with a message that has all of `parts` in it.
-  static void expect_refusal(const runtime_options& o, const std::vector<std::string>& parts) {
+  template <class Options>
+  static void expect_refusal(const Options& o, const std::vector<std::string>& parts) {
     try {
       static_cast<void>(resolve(o));
       ADD_FAILURE() << "taken, though it should be refused because of " << parts.front();
@@ -43,7 +44,7 @@ class environment : public ::testing::Test {
 };
 
 TEST_F(environment, defaults) {
-  const runtime_options o = resolve({});
+  const runtime_options o = resolve(runtime_options{});
   EXPECT_EQ(o.workers, std::min(usable_cpus(), 1024));
   EXPECT_EQ(o.stack_size, stack_size_default);
   EXPECT_EQ(o.placement, placement::work_stealing);
@@ -51,8 +52,8 @@ TEST_F(environment, defaults) {
 
 TEST_F(environment, empty_variables_are_none) {
   for (const char* v : variables) set(v, "");
-  EXPECT_EQ(resolve({}).workers, std::min(usable_cpus(), 1024));
-  EXPECT_EQ(resolve({}).stack_size, stack_size_default);
+  EXPECT_EQ(resolve(runtime_options{}).workers, std::min(usable_cpus(), 1024));
+  EXPECT_EQ(resolve(runtime_options{}).stack_size, stack_size_default);
 }
 
 TEST_F(environment, workers) {
@@ -61,7 +62,7 @@ TEST_F(environment, workers) {
     o.workers = n;
     EXPECT_EQ(resolve(o).workers, n);
     set("RAMIE_WORKERS", std::to_string(n));
-    EXPECT_EQ(resolve({}).workers, n);
+    EXPECT_EQ(resolve(runtime_options{}).workers, n);
     o.workers = 7;
     EXPECT_EQ(resolve(o).workers, 7);  // said in the program, so the environment has no say
   }
@@ -80,30 +81,27 @@ TEST_F(environment, workers_out_of_range) {
   for (const char* text : {"0", "-1", "1025", "abc", "4x", " 4", "4 ", "+4", "1e3", "4.5", "0x10", "4K",
                            "99999999999999999999", "-99999999999999999999"}) {
     set("RAMIE_WORKERS", text);
-    expect_refusal({}, {"RAMIE_WORKERS", text, "from 1 to 1024"});
+    expect_refusal(runtime_options{}, {"RAMIE_WORKERS", text, "from 1 to 1024"});
   }
 }
 
 TEST_F(environment, switches) {
-  EXPECT_FALSE(resolve({}).pin_threads);
-  EXPECT_FALSE(resolve({}).paint_stacks);
-  EXPECT_FALSE(resolve({}).migrate_always);
+  EXPECT_FALSE(resolve(runtime_options{}).pin_threads);
+  EXPECT_FALSE(resolve(runtime_options{}).paint_stacks);
   const std::pair<const char*, bool runtime_options::*> switches[] = {
-      {"RAMIE_PIN_THREADS", &runtime_options::pin_threads},
-      {"RAMIE_PAINT_STACKS", &runtime_options::paint_stacks},
-      {"RAMIE_MIGRATE_ALWAYS", &runtime_options::migrate_always}};
+      {"RAMIE_PIN_THREADS", &runtime_options::pin_threads}, {"RAMIE_PAINT_STACKS", &runtime_options::paint_stacks}};
   for (const auto& [name, which] : switches) {
     clear();
     set(name, "1");
-    EXPECT_TRUE(resolve({}).*which);
+    EXPECT_TRUE(resolve(runtime_options{}).*which);
     set(name, "0");
-    EXPECT_FALSE(resolve({}).*which);
+    EXPECT_FALSE(resolve(runtime_options{}).*which);
     runtime_options o;
     o.*which = true;
     EXPECT_TRUE(resolve(o).*which);
     for (const char* text : {"yes", "2", " 1"}) {
       set(name, text);
-      expect_refusal({}, {name, text, "0 or 1"});
+      expect_refusal(runtime_options{}, {name, text, "0 or 1"});
     }
   }
 }
@@ -114,7 +112,7 @@ TEST_F(environment, stack_size) {
                                                        {"100000", 100000}, {"1073741824", 1 << 30}};
   for (const auto& [text, size] : sizes) {
     set("RAMIE_STACK_SIZE", text);
-    EXPECT_EQ(resolve({}).stack_size, size) << text;
+    EXPECT_EQ(resolve(runtime_options{}).stack_size, size) << text;
     runtime_options o;
     o.stack_size = 32768;
     EXPECT_EQ(resolve(o).stack_size, 32768u);
@@ -133,40 +131,56 @@ TEST_F(environment, stack_size_out_of_range) {
                            "99999999999999999999", "9223372036854775807K", "9007199254740993M"}) {
     set("RAMIE_STACK_SIZE", text);
     const std::string shown = std::string{text} == "15K" ? "15360" : std::string{text} == "1025M" ? "1074790400" : text;
-    expect_refusal({}, {"RAMIE_STACK_SIZE", shown, range});
+    expect_refusal(runtime_options{}, {"RAMIE_STACK_SIZE", shown, range});
   }
 }
 
 TEST_F(environment, placement) {
   set("RAMIE_PLACEMENT", "work_stealing");
-  EXPECT_EQ(resolve({}).placement, ramie::placement::work_stealing);
-  for (const char* text : {"Work_Stealing", "stealing", "0", " work_stealing"}) {
+  EXPECT_EQ(resolve(runtime_options{}).placement, ramie::placement::work_stealing);
+  for (const char* text : {"Work_Stealing", "stealing", "0", " work_stealing", "shared_queue", "round_robin"}) {
     set("RAMIE_PLACEMENT", text);
-    expect_refusal({}, {"RAMIE_PLACEMENT", "\"" + std::string{text} + "\"", "one of work_stealing", "dedicated"});
+    expect_refusal(runtime_options{}, {"RAMIE_PLACEMENT", "\"" + std::string{text} + "\"",
+                                       "one of work_stealing, stealing_no_affinity, dedicated"});
   }
 }
 
-TEST_F(environment, spreading) {
-  EXPECT_EQ(resolve({}).spreading, ramie::spreading::automatic);
+TEST_F(environment, what_is_for_tests) {
+  const auto now = [](const test_options& given = {}) { return resolve(given); };
+  EXPECT_FALSE(now().migrate_always);
+  EXPECT_EQ(now().spreading, spreading::automatic);
+  set("RAMIE_MIGRATE_ALWAYS", "1");
   set("RAMIE_SPREADING", "at_home");
-  EXPECT_EQ(resolve({}).spreading, ramie::spreading::at_home);
-  runtime_options o;
-  o.spreading = ramie::spreading::by_waker;
-  EXPECT_EQ(resolve(o).spreading, ramie::spreading::by_waker) << "what the program says goes before";
+  EXPECT_TRUE(now().migrate_always);
+  EXPECT_EQ(now().spreading, spreading::at_home);
+  EXPECT_EQ(now({.spreading = spreading::by_waker}).spreading, spreading::by_waker) << "what the test says goes first";
   for (const char* text : {"home", "At_home", "1", "together "}) {
     set("RAMIE_SPREADING", text);
-    expect_refusal({}, {"RAMIE_SPREADING", "\"" + std::string{text} + "\"", "one of automatic", "by_waker"});
+    expect_refusal(test_options{},
+                   {"RAMIE_SPREADING", "\"" + std::string{text} + "\"", "one of automatic", "by_waker"});
   }
   clear();
-  for (const int n : {4, 5, 1000, -1}) {
-    o.spreading = static_cast<ramie::spreading>(n);
-    expect_refusal(o, {"runtime_options::spreading"});
+  set("RAMIE_MIGRATE_ALWAYS", "yes");
+  expect_refusal(test_options{}, {"RAMIE_MIGRATE_ALWAYS", "yes", "0 or 1"});
+}
+
+TEST_F(environment, options_for_tests_hold_for_what_is_made_in_their_life) {
+  EXPECT_FALSE(with_test_options::now().migrate_always);
+  {
+    const with_test_options outer{{.migrate_always = true}};
+    {
+      const with_test_options inner{{.spreading = spreading::together}};
+      EXPECT_FALSE(with_test_options::now().migrate_always);
+      EXPECT_EQ(with_test_options::now().spreading, spreading::together);
+    }
+    EXPECT_TRUE(with_test_options::now().migrate_always);
   }
+  EXPECT_FALSE(with_test_options::now().migrate_always);
 }
 
 TEST_F(environment, placement_of_no_known_kind) {
   // A value that no enumerator has must not be looked up in a table.
-  for (const int n : {5, 6, 1000, -1}) {
+  for (const int n : {3, 4, 1000, -1}) {
     runtime_options o;
     o.placement = static_cast<ramie::placement>(n);
     expect_refusal(o, {"runtime_options::placement"});
@@ -216,11 +230,9 @@ TEST_F(environment, the_rest_stays_as_it_is) {
   runtime_options o;
   o.name = "somebody";
   o.guard = stack_guard::mprotect;
-  o.migrate_always = true;
   const runtime_options r = resolve(o);
   EXPECT_EQ(r.name, "somebody");
   EXPECT_EQ(r.guard, stack_guard::mprotect);
-  EXPECT_TRUE(r.migrate_always);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The bounds that scheduler.cpp documents, counted in dispatches of a single worker:
+// The bounds that next_work.hpp documents, counted in dispatches of a single worker:
 //   with R ready fibers, one that becomes ready runs within R * (1 + 1/tick_every) + 1 + tick_every dispatches;
 //   the k-th in the injection queue within 2 * (k + 1) * tick_every;
 //   the k-th oldest task of a spawn deque within (k + 1) * tick_every * oldest_every_ticks.
@@ -31,7 +31,7 @@ using testing::yield_always;
 constexpr std::uint64_t tick = scheduler::tick_every;
 constexpr std::uint64_t oldest = tick * scheduler::oldest_every_ticks;
 
-std::uint64_t dispatches() { return current_worker()->dispatches.value(); }
+std::uint64_t dispatches() { return worker::current()->dispatches.value(); }
 
 runtime_options lone_worker() {
   runtime_options o = testing::with_workers(1);

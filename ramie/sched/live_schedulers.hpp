@@ -1,9 +1,9 @@
 // Which schedulers there are, for reports: readable at any time, in a signal handler too.
 //
 //  V1 A visitor counts itself in, and only then reads the list (both sequentially consistent).
-//  V2 A scheduler that ends takes itself out of the list, and only then waits until nobody is counted in.
+//  V2 A scheduler that ends takes itself out of the list, and only then waits until no visitor is counted in.
 // So one of the two sees the other, and what a visitor finds stays until it has counted itself out.
-// Visits are short and never wait for anybody. A visitor in a signal handler may have interrupted the very thread
+// Visits are short and never wait. A visitor in a signal handler may have interrupted the very thread
 // that is in V2: it finds the list without that scheduler, or the scheduler not yet touched.
 #pragma once
 
@@ -38,7 +38,7 @@ class scheduler_visit {
   scheduler_visit(const scheduler_visit&) = delete;
   scheduler_visit& operator=(const scheduler_visit&) = delete;
 
-  /// Null if there is none at this place, from 0 to schedulers_listed_most.
+  /// Null if there is none at this place. `place` is below schedulers_listed_most.
   [[nodiscard]] scheduler* at(std::size_t place) const noexcept;
 };
 

@@ -1,23 +1,26 @@
-// The monitor: one thread per runtime that looks, once a millisecond while anybody works and every ten while nobody
-// does, whether
-//  M1 work lies in a queue that does not move while others sleep, or new tasks in one for which nobody is woken any more:
+// The monitor: one thread per runtime that looks, once a millisecond while a worker is awake and every ten while none
+// is, whether
+//  M1 work lies in a queue that does not move while others sleep, or new tasks in one for which no worker is woken any more:
 //     it wakes one;
-//  M2 timers of a busy worker are due: it fires them;
+//  M2 timers of a busy worker are due: it fires them, and wakes the worker if that has fallen asleep meanwhile;
 //  M3 a worker has dispatched nothing for a millisecond: what others send it to run goes elsewhere from now on, and so
 //     does what they have sent already. If it is stalled (no dispatch for `stall_after`: a blocking call, a long
 //     computation; not one that merely waits for a processor) with work in its queues, while others are busy, that is
 //     moved to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
-// M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: who chooses
-// `dedicated` chooses where things run, and to move them in the rare case of a stall would break that when it is least
-// expected. Only what is in the common queue for other reasons is looked after there.
-// After 50 ms without anybody working it sleeps until a worker wakes up, so that an idle process uses no CPU:
-//  monitor: word = 0, heavy fence, does anybody work?      worker: idle = false, light fence, word == 0? wake the monitor
+//  M5 no worker has looked for events from outside for a millisecond: it does (event_source.hpp, E6).
+// M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: `dedicated`
+// promises where things run, and moving them in the rare case of a stall would break that when it is least expected.
+// Only what is in the common queue for other reasons is looked after there. After 50 ms without a worker awake it
+// sleeps until a worker wakes up, so that an idle process uses no CPU:
+//  monitor: word = 0, heavy fence, is a worker awake?      worker: idle = false, light fence, word == 0? wake the monitor
 // The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
+#include <ramie/sched/monitor.hpp>
+
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
-#include <ramie/sched/futex.hpp>
-#include <ramie/sched/inbox_theft.hpp>
+#include <ramie/machine/cycles.hpp>
+#include <ramie/machine/futex.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/sched/scheduler.hpp>
 
@@ -34,7 +37,8 @@
 namespace ramie::detail {
 
 namespace {
-constexpr std::int64_t busy_tick_ns = 1'000'000;
+constexpr std::int64_t busy_tick_ns = spread_control::round_ns;
+// Guesses. After so many quiet looks the monitor sleeps until it is called.
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr int quiet_ticks_most = 5;
 constexpr std::int64_t spawning_ns = 4 * busy_tick_ns;  // since a fiber was last made: its queue may have had to grow
@@ -75,39 +79,66 @@ bool is_stalled(worker& w, std::int64_t still_ns, std::int64_t cpu_ns, bool spaw
 }
 }  // namespace
 
-void scheduler::rouse_monitor() noexcept {
-  light_fence();
-  if (monitor_word_.load(std::memory_order_relaxed) != 0) return;
-  if (monitor_word_.exchange(1, std::memory_order_acq_rel) == 0) futex_wake(monitor_word_);
+monitor::monitor(scheduler& of, crew& all, sleeper& sleeping, placer& placing)
+    : of_{of},
+      all_{all},
+      sleeping_{sleeping},
+      placing_{placing},
+      looks_(all.most()),
+      spread_control_{all.options.placement == placement::work_stealing} {}
+
+monitor::~monitor() = default;
+
+void monitor::start() {
+  thread_ = os_thread{[this] { run(); }};
 }
 
-void scheduler::monitor_main() noexcept {
+void monitor::end() noexcept {
+  word_.store(1, std::memory_order_release);
+  futex_wake(word_);
+  ends_.store(1, std::memory_order_release);
+  futex_wake(ends_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void monitor::rouse() noexcept {
+  light_fence();
+  if (word_.load(std::memory_order_relaxed) != 0) return;
+  if (word_.exchange(1, std::memory_order_acq_rel) == 0) futex_wake(word_);
+}
+
+void monitor::run() noexcept {
   char name[16];
-  std::snprintf(name, sizeof name, "%.10s/mon", options_.name.c_str());
+  std::snprintf(name, sizeof name, "%.10s/mon", all_.options.name.c_str());
   ::pthread_setname_np(::pthread_self(), name);
   int quiet_ticks = 0;
-  std::int64_t nap_ns = 0;
-  monitor_word_.store(1, std::memory_order_relaxed);
-  while (!ending_.load(std::memory_order_acquire)) {
-    const bool busy = monitor_round(now_ns());
+  word_.store(1, std::memory_order_relaxed);
+  while (!all_.ending.load(std::memory_order_acquire)) {
+    const bool busy = round(now_ns());
     quiet_ticks = busy ? 0 : quiet_ticks + 1;
-    if (busy) nap_ns = 0;
+    if (busy) deadlocks_.reset();
     if (quiet_ticks > quiet_ticks_most) {
-      monitor_word_.store(0, std::memory_order_relaxed);
+      word_.store(0, std::memory_order_relaxed);
       heavy_fence();
-      if (!ending_.load(std::memory_order_acquire) && !monitor_round(now_ns()))
-        futex_wait(monitor_word_, 0, nap_ns = before_long_sleep(nap_ns));
-      monitor_word_.store(1, std::memory_order_relaxed);
+      if (!all_.ending.load(std::memory_order_acquire) && !round(now_ns()))
+        futex_wait(word_, 0,
+                   deadlocks_.before_sleep(
+                       of_,
+                       [](const void* self) {
+                         return static_cast<const monitor*>(self)->word_.load(std::memory_order_acquire) == 0;
+                       },
+                       this));
+      word_.store(1, std::memory_order_relaxed);
       quiet_ticks = 0;
       continue;
     }
-    futex_wait(monitor_ends_, 0, busy ? busy_tick_ns : quiet_tick_ns);
+    futex_wait(ends_, 0, busy ? busy_tick_ns : quiet_tick_ns);
   }
 }
 
 /// What a round finds out for spread.hpp.
-struct scheduler::spread_look {
-  // In a round; guesses. A seized lock costs all workers some microseconds.
+struct monitor::spread_look {
+  // In a round; guesses. A seized lock costs a heavy fence.
   static constexpr std::uint64_t contended_much = 16, seized_much = 32, thefts_many = 3, moved_many = 512;
   spread_control::observation seen{};
   worker* busiest = nullptr;
@@ -118,7 +149,7 @@ struct scheduler::spread_look {
   std::size_t awake = 0;
 
   /// `before`: a round ago.
-  void add(worker& w, watch& before, bool is_awake) noexcept {
+  void add(worker& w, last_look& before, bool is_awake) noexcept {
     const std::uint64_t progress = w.dispatches.value() + w.locks.load_relaxed();
     const auto made = static_cast<std::int64_t>(progress - std::exchange(before.progress, progress));
     seen.progress += progress;
@@ -143,7 +174,7 @@ struct scheduler::spread_look {
   }
 };
 
-void scheduler::look_at_spread(const spread_look& around) noexcept {
+void monitor::look_at_spread(const spread_look& around) noexcept {
   spread_control::observation seen = around.seen;
   seen.alone = around.awake <= 1;
   seen.settling = around.seized >= spread_look::seized_much || around.moved >= spread_look::moved_many ||
@@ -151,34 +182,35 @@ void scheduler::look_at_spread(const spread_look& around) noexcept {
   const spread_control::mode before = spread_control_.now();
   const spread_control::mode after = spread_control_.observe(seen);
   if (after == before) return;
-  at_home_.store(after == spread_control::mode::at_home, std::memory_order_relaxed);
-  const bool spreads = after == spread_control::mode::spread || after == spread_control::mode::at_home;
-  spread_.store(spreads, std::memory_order_relaxed);
-  together_.store(after == spread_control::mode::together ? around.busiest : nullptr, std::memory_order_relaxed);
-  if (spreads) idle.wake_one();
+  all_.way.set(after, around.busiest);
+  if (all_.way.pairs_move()) sleeping_.wake_one();
 }
 
-bool scheduler::monitor_round(std::int64_t now) noexcept {
-  const std::int64_t stall_ns = std::chrono::nanoseconds{options_.stall_after}.count();
+bool monitor::round(std::int64_t now) noexcept {
+  const std::int64_t stall_ns = std::chrono::nanoseconds{all_.options.stall_after}.count();
   bool busy = false;
   bool somebody_sleeps = false;
-  bool stuck_queue = injected_.size() != 0;
+  bool stuck_queue = all_.injected.size() != 0;
   bool work_waits = stuck_queue;
-  bool new_tasks_wait = false;  // nobody was woken for them when thefts had stopped (theft.hpp)
+  bool new_tasks_wait = false;  // no worker was woken for them while thefts were off (theft.hpp)
   std::uint32_t stalled = 0;
   std::uint32_t on_duty = 0;
   spread_look around;
   around.seen.now_ns = now;
-  const std::size_t n = worker_count();
+  const std::size_t n = all_.size();
   for (std::size_t i = 0; i < n; ++i) {
-    worker& w = at(i);
-    watch& seen = watches_[i];
+    worker& w = all_.at(i);
+    last_look& seen = looks_[i];
     seen.stalled = false;
     const bool has_duty = w.on_duty.load(std::memory_order_acquire);
     const bool sleeps = w.idle.load(std::memory_order_acquire);
-    if (adapts_) around.add(w, seen, has_duty && !sleeps);
-    if (!has_duty) continue;
+    if (placing_.adapts()) around.add(w, seen, has_duty && !sleeps);
+    if (!has_duty) {
+      if (w.timers.next_ns() != timer_queue::never) call_back(w);
+      continue;
+    }
     if (sleeps) {
+      seen.since_ns = 0;  // it stands still because it has nothing to do
       somebody_sleeps = true;
       continue;
     }
@@ -194,28 +226,31 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
     const std::int64_t still_ns = now - seen.since_ns;
     const bool still = still_ns >= busy_tick_ns;
     w.still.store(still, std::memory_order_relaxed);
-    if (still && steals_) rescue_inbox(w);
+    if (still && all_.steals) rescue_inbox(w);
     const std::uint64_t started = w.started.value();
     if (std::exchange(seen.started, started) != started) seen.spawned_ns = now;
     const bool spawns = now - seen.spawned_ns <= spawning_ns;
     seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
-    // Fork jobs are offered to those who sleep, but are no reason to call a spare: their own fiber will run them.
-    const bool queued = (steals_ && (w.ready.size() + w.spawned.size() != 0 || !w.sent.empty())) ||
-                        (seen.stalled && options_.policy && options_.policy->has_work(static_cast<int>(w.number)));
+    // Fork jobs are offered to sleeping workers, but are no reason to call a spare: their own fiber will run them.
+    const bool queued =
+        (all_.steals && (w.spawned.size() != 0 || (still ? w.ready.has_movable() : w.ready.size() != 0))) ||
+        (seen.stalled && all_.options.policy && all_.options.policy->has_work(static_cast<int>(w.number)));
     work_waits |= queued;
-    if ((queued || (steals_ && w.has_fork_jobs())) && still) stuck_queue = true;
-    if (steals_ && w.spawned.size() >= 2 && !leaves_new_tasks(w)) new_tasks_wait = true;
-    if (w.timers.next_ns() <= now - busy_tick_ns) w.timers.fire(now);
+    if ((queued || (all_.steals && w.has_fork_jobs())) && still) stuck_queue = true;
+    if (all_.steals && w.spawned.size() >= 2 && !leaves_new_tasks(w)) new_tasks_wait = true;
+    // A periodic timer goes back there, and its worker may have fallen asleep meanwhile without a deadline.
+    if (w.timers.next_ns() <= now - busy_tick_ns && w.timers.fire(now) != 0) sleeping_.published_to(w);
   }
-  if (adapts_ && busy) look_at_spread(around);
-  if (steals_ && stalled != 0 && stalled != on_duty)
+  if (busy) of_.events.poll_if_late(cycles(), busy_tick_ns / 1000);
+  if (placing_.adapts() && busy) look_at_spread(around);
+  if (all_.steals && stalled != 0 && stalled != on_duty)
     for (std::size_t i = 0; i < n; ++i)
-      if (watches_[i].stalled) rescue(at(i));
+      if (looks_[i].stalled) rescue(all_.at(i));
   if (somebody_sleeps) {
-    if (stuck_queue || new_tasks_wait) idle.wake_one();
+    if (stuck_queue || new_tasks_wait) sleeping_.wake_one();
   } else if (busy && stalled == on_duty && work_waits &&
-             stalled < regular_ + static_cast<std::uint32_t>(options_.spare_workers)) {
+             stalled < all_.regular + static_cast<std::uint32_t>(all_.options.spare_workers)) {
     spares_wanted_.store(stalled, std::memory_order_release);
     call_spare();
     return busy;
@@ -225,51 +260,46 @@ bool scheduler::monitor_round(std::int64_t now) noexcept {
 }
 
 /// What others sent a worker that stands still; what is pinned stays.
-void scheduler::rescue_inbox(worker& w) noexcept {
+void monitor::rescue_inbox(worker& w) noexcept {
   std::size_t moved = 0;
-  take_from_inbox(w, [&](ready_item item) {
-    injected_.push(item);
+  placing_.take_from_inbox(w, [&](ready_item item) {
+    all_.injected.push(item);
     ++moved;
   });
-  if (moved != 0) wake_for_injection();
+  if (moved != 0) sleeping_.published_to_all();
 }
 
-void scheduler::rescue(worker& w) noexcept {
+void monitor::rescue(worker& w) noexcept {
   std::array<task*, spawn_deque::steal_most> tasks;
   std::array<ready_item, ready_queue::steal_most> items;
   std::size_t moved = 0;
   for (std::size_t n; (n = w.spawned.steal(tasks.data())) != 0; moved += n)
-    for (std::size_t i = 0; i < n; ++i) injected_.push_new(tasks[i]);
+    for (std::size_t i = 0; i < n; ++i) all_.injected.push_new(tasks[i]);
   for (std::size_t n; (n = w.ready.steal_half(items.data())) != 0; moved += n)
-    for (std::size_t i = 0; i < n; ++i) injected_.push(items[i]);
-  if (moved != 0) wake_for_injection();
+    for (std::size_t i = 0; i < n; ++i) all_.injected.push(items[i]);
+  if (moved != 0) sleeping_.published_to_all();
 }
 
-void scheduler::call_spare() noexcept {
+void monitor::call_spare() noexcept {
   // One that retired before?
-  const std::size_t n = worker_count();
-  for (std::size_t i = regular_; i < n; ++i) {
-    worker& w = at(i);
-    if (w.on_duty.load(std::memory_order_acquire)) continue;
-    w.on_duty.store(true, std::memory_order_release);
-    spares_active_.fetch_add(1, std::memory_order_acq_rel);
-    w.wake_token.store(1, std::memory_order_release);
-    futex_wake(w.wake_token);
-    return;
+  const std::size_t n = all_.size();
+  for (std::size_t i = all_.regular; i < n; ++i) {
+    worker& w = all_.at(i);
+    if (!w.on_duty.load(std::memory_order_acquire)) return call_back(w);
   }
-  if (n - regular_ >= static_cast<std::size_t>(options_.spare_workers)) return;
+  if (n - all_.regular >= static_cast<std::size_t>(all_.options.spare_workers)) return;
   // The thread first: a worker that cannot run must not be seen by the others.
   try {
-    worker* w = add_worker(true);
+    worker& w = of_.hire(true);
     spares_active_.fetch_add(1, std::memory_order_acq_rel);
-    watches_[w->number] = {};
+    looks_[w.number] = {};
     try {
-      w->thread = os_thread{[w] { w->thread_main(); }};
+      w.thread = os_thread{[&w] { run_worker(w); }};
     } catch (...) {
       spares_active_.fetch_sub(1, std::memory_order_acq_rel);
-      count_.store(w->number, std::memory_order_release);
-      release_stack(w->first);
-      retired_for_good_.push_back(std::unique_ptr<worker>{w});  // a thief may still be looking at its queues
+      all_.workers.shrink(w.number);
+      release_stack(w.first);
+      never_started_.push_back(std::unique_ptr<worker>{&w});  // a thief may still be looking at its queues
       throw;
     }
   } catch (const std::exception&) {
@@ -277,19 +307,27 @@ void scheduler::call_spare() noexcept {
   }
 }
 
-bool scheduler::retire_spare(worker* w) noexcept {
-  if (ending_.load(std::memory_order_acquire) || w->timers.next_ns() != timer_queue::never) return false;
+/// A spare that retired is wanted again, or had a timer put back that was being fired when it retired.
+void monitor::call_back(worker& w) noexcept {
+  w.on_duty.store(true, std::memory_order_release);
+  spares_active_.fetch_add(1, std::memory_order_acq_rel);
+  w.wake_token.store(1, std::memory_order_release);
+  futex_wake(w.wake_token);
+}
+
+bool monitor::retire(worker& w) noexcept {
+  if (all_.ending.load(std::memory_order_acquire) || w.timers.next_ns() != timer_queue::never) return false;
   std::uint32_t active = spares_active_.load(std::memory_order_acquire);
   do {
     if (active <= spares_wanted_.load(std::memory_order_acquire)) return false;
   } while (!spares_active_.compare_exchange_weak(active, active - 1, std::memory_order_acq_rel));
-  if (w->searching) idle.end_search(*w);
-  w->stacks.flush();
-  w->blocks.flush();
-  w->wake_token.store(0, std::memory_order_relaxed);
-  w->on_duty.store(false, std::memory_order_release);
-  while (w->wake_token.load(std::memory_order_acquire) == 0) futex_wait(w->wake_token, 0);
-  w->wake_token.store(0, std::memory_order_relaxed);
+  if (w.searching) sleeping_.end_search(w);
+  w.stacks.flush();
+  w.blocks.flush();
+  w.wake_token.store(0, std::memory_order_relaxed);
+  w.on_duty.store(false, std::memory_order_release);
+  while (w.wake_token.load(std::memory_order_acquire) == 0) futex_wait(w.wake_token, 0);
+  w.wake_token.store(0, std::memory_order_relaxed);
   return true;
 }
 

@@ -1,14 +1,14 @@
 // A placement of the user's own: who runs what next.
 #pragma once
 
-#include <ramie/sched/ready_item.hpp>
+#include <ramie/task/ready_item.hpp>
 
 #include <string_view>
 
 namespace ramie {
 
 namespace detail {
-class scheduler;
+class placer;
 }
 
 /// A fiber or an actor that may run now: new, woken, or after a yield. A handle of one word; whoever has it hands it
@@ -26,7 +26,7 @@ class runnable {
 
  private:
   friend class runnable_queue;
-  friend class detail::scheduler;
+  friend class detail::placer;
   explicit runnable(detail::ready_item item) noexcept : item_{item} {}
   detail::ready_item item_;
 };
@@ -53,10 +53,10 @@ class runnable_queue {
   detail::ready_item first_, last_;
 };
 
-/// Give one to runtime_options::policy (of one runtime only), and it decides who runs what next; the runtime goes on to
-/// decide who sleeps, wakes whom, and which fork jobs (fork_join, scope) are stolen. What is pinned to a worker does
-/// not come here either. All three functions are called by several threads at once, must not throw, suspend or block
-/// for long (a short lock is fine), and must not call back into the runtime. docs/scheduler.md and
+/// Give one to runtime_options::policy (of one runtime only), and it decides who runs what next; the runtime still
+/// decides which worker sleeps, who wakes it, and which fork jobs (fork_join, scope) are stolen. What is pinned to a
+/// worker does not come here either. All three functions are called by several threads at once, must not throw, suspend
+/// or block for long (a short lock is fine), and must not call back into the runtime. docs/scheduler.md and
 /// examples/priorities.cpp show one.
 class scheduling_policy {
  public:
@@ -66,8 +66,9 @@ class scheduling_policy {
   /// What `worker` runs next, or an empty one if there is nothing for it. Numbers are below runtime::workers(), but for
   /// spare workers, which stand in for stalled ones and have higher numbers.
   virtual runnable take(int worker) noexcept = 0;
-  /// Would `take` return something? A worker sleeps if not, and is woken by a later `put`. Also asked of a worker that
-  /// is stalled, by another thread.
+  /// Would `take` return something for this worker? A worker sleeps if not. After each `put` a sleeper of which this
+  /// is true is woken, if there is one, and wakes the next such one when it has taken what it can; so work may be for
+  /// one particular worker. Asked by any thread.
   virtual bool has_work(int worker) const noexcept = 0;
 };
 

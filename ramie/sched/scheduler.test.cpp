@@ -3,6 +3,7 @@
 #include <ramie/sched/scheduler.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/machine/test_options.hpp>
 #include <ramie/sched/testing.hpp>
 
 #include <gtest/gtest.h>
@@ -33,11 +34,14 @@ INSTANTIATE_TEST_SUITE_P(workers, schedulers, ::testing::Values(1, 2, 8),
                          [](const auto& p) { return std::to_string(p.param); });
 
 TEST_P(schedulers, start_and_stop) {
+  int ran = 0;
   for (int i = 0; i < scaled(200); ++i) {
     scheduler s{testing::with_workers(GetParam())};
-    if (i % 2 == 0) run_on(s, [] {});
+    EXPECT_EQ(s.worker_count(), static_cast<std::size_t>(GetParam()));
+    if (i % 2 == 0) run_on(s, [&] { ++ran; });
     if (i % 3 == 0) s.stop();  // else the destructor does
   }
+  EXPECT_EQ(ran, (scaled(200) + 1) / 2);
 }
 
 TEST_P(schedulers, run_all_that_is_submitted) {
@@ -221,11 +225,13 @@ class migration : public ::testing::TestWithParam<int> {
  protected:
   static runtime_options options() {
     runtime_options o = testing::with_workers(GetParam());
-    o.migrate_always = true;
     // What the monitor moves away from a worker that gets no processor is for any other, the one it came from too.
     o.stall_after = std::chrono::hours{1};
     return o;
   }
+
+ private:
+  with_test_options migrating_{{.migrate_always = true}};
 };
 INSTANTIATE_TEST_SUITE_P(workers, migration, ::testing::Values(1, 2, 3),
                          [](const auto& p) { return std::to_string(p.param); });
@@ -245,7 +251,7 @@ TEST_P(migration, takes_a_fiber_elsewhere_at_each_wake_up) {
   run_on(s, [&] {
     for (int i = 0; i < rounds; ++i) {
       wait pause{wait::kind::uninterruptible};
-      const worker* before = current_worker();
+      const worker* before = worker::current();
       const std::uint64_t session = before->session;
       ref.store(pause.ref().bits());
       pause.suspend();
@@ -264,9 +270,18 @@ TEST_P(migration, takes_a_fiber_elsewhere_at_each_wake_up) {
 TEST_P(migration, takes_a_sleeper_elsewhere) {
   // The worker whose timer it is finds the fiber woken and may not have it: another one must be fetched.
   scheduler s{options()};
-  run_on(s, [] {
-    for (int i = 0; i < 20; ++i) testing::sleep_for(1ms);
+  int stayed = 0;
+  run_on(s, [&] {
+    for (int i = 0; i < 20; ++i) {
+      const worker* before = worker::current();
+      const std::uint64_t session = before->session;
+      testing::sleep_for(1ms);
+      if (current_worker() == before && before->session != session) ++stayed;
+    }
   });
+  if (GetParam() > 1) {
+    EXPECT_EQ(stayed, 0);
+  }
   s.stop();
 }
 

@@ -5,13 +5,13 @@
 namespace ramie::detail {
 
 namespace {
+// All guesses; above and below 1 so that two ways that are alike do not take turns.
 constexpr double gain_to_spread = 1.1;   // a second processor must bring something
 constexpr double gain_to_gather = 1.02;  // to free one is worth something by itself
 constexpr double gain_to_leave = 1.1;    // home for wakers and thieves: they get into each other's way now and then
 constexpr double gain_to_stay = 0.97;    // at home instead of that
-constexpr double gain_apart = 0.97;      // to spread those who have nothing to say to each other: not to lose by it
+constexpr double gain_apart = 0.97;      // to spread fibers that do not communicate: not to lose by it
 constexpr double much_worse = 0.7, very_much_worse = 0.4;
-constexpr std::int64_t round_ns = 1'000'000;
 constexpr std::int64_t pause_ns = 5'000'000;  // without a look
 constexpr std::int64_t apart_ns = 8000;       // between two crossings: then these cost some percent at most
 }  // namespace
@@ -19,7 +19,7 @@ constexpr std::int64_t apart_ns = 8000;       // between two crossings: then the
 spread_control::mode spread_control::observe(const observation& seen) noexcept {
   const std::int64_t passed_ns = seen.now_ns - last_ns_;
   const bool first = last_ns_ == 0 || passed_ns <= 0;
-  // What was held in vain may be taken back after a look: then it is less than before.
+  // A lock held for nothing may be uncounted after a look: then it is less than before.
   const auto done = std::max<std::int64_t>(0, static_cast<std::int64_t>(seen.progress - last_progress_));
   const double rate = first ? 0 : static_cast<double>(done) / static_cast<double>(passed_ns);
   const auto crossed = static_cast<std::int64_t>(seen.crossed - last_crossed_);
@@ -125,7 +125,7 @@ void spread_control::end_trial(const observation& seen, double rate) noexcept {
   const int longer = !seen.backlog || rate >= much_worse * usual_ ? 2 : rate < very_much_worse * usual_ ? 8 : 4;
   c.wait_ns = std::min(longer * c.wait_ns, wait_most_ns);
   c.next_ns = seen.now_ns + c.wait_ns;
-  // Who lose by one way to be spread hardly gain by the other.
+  // What loses by one way to be spread hardly gains by the other.
   if (spreads && !better)
     for (const mode m : {mode::at_home, mode::spread}) of(m).next_ns = std::max(of(m).next_ns, c.next_ns);
   phase_ = phase::settled;

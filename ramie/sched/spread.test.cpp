@@ -12,7 +12,7 @@ namespace {
 
 using mode = spread_control::mode;
 
-constexpr std::int64_t round_ns = 1'000'000;
+constexpr std::int64_t round_ns = spread_control::round_ns;
 
 /// A program that gets so much done a round when one worker runs it, when all do, and when all do with everything at
 /// its home (as much as when spread, if that is not said).

@@ -6,9 +6,9 @@
 #include <ramie/base/error.hpp>
 #include <ramie/base/testing.hpp>
 #include <ramie/sched/scheduler.hpp>
-#include <ramie/sched/task.hpp>
-#include <ramie/sched/task_memory.hpp>
-#include <ramie/sched/wait.hpp>
+#include <ramie/task/task.hpp>
+#include <ramie/task/task_memory.hpp>
+#include <ramie/task/wait.hpp>
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
@@ -101,7 +102,7 @@ void start(scheduler& s, F f, std::atomic<int>* skipped = nullptr) {
 /// From within a fiber: another one on the same scheduler.
 template <class F>
 void start_here(F f) {
-  start(*current_worker()->owner, std::move(f));
+  start(*worker::current()->owner, std::move(f));
 }
 
 /// Runs `f` as a fiber and blocks the calling plain thread until it has returned.
@@ -119,6 +120,13 @@ void run_on(scheduler& s, F f) {
 /// Returns when no task is left. One that has run its function is counted until its worker has seen to it.
 inline void wait_until_empty(scheduler& s) {
   hold_until([&] { return s.live() == 0; });
+}
+
+/// Threads of this process, the sanitizers' included.
+inline std::size_t threads_of_process() {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{"/proc/self/task"}) ++n;
+  return n;
 }
 
 /// Counts down to zero; fibers and plain threads wait for that, parked.
@@ -145,7 +153,7 @@ class countdown {
 };
 
 /// Lets other fibers run, even if there is none: by way of a fresh loop, as after any other suspension.
-inline void yield_always() { suspend_out_of_line(current_forks(), after_switch::make_ready); }
+inline void yield_always() { suspend_out_of_line(current_worker(), after_switch::make_ready); }
 
 /// Suspends, cancellably, until the time has come.
 inline void sleep_for(std::chrono::nanoseconds time) {
@@ -194,10 +202,46 @@ inline int run_self(const std::string& variable, const std::string& value, const
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-inline runtime_options with_workers(int workers) {
-  runtime_options o;
-  o.workers = workers;
-  return o;
+inline runtime_options with_workers(int workers) { return {.workers = workers}; }
+
+/// Runs `f` as a fiber of a scheduler of its own, and returns when both have ended.
+template <class F>
+void on_two_workers(F f) {
+  scheduler s{with_workers(2)};
+  run_on(s, f);
+  s.stop();
 }
+
+/// Workers without threads, for tests of what a scheduler is made of.
+struct idle_crew {
+  explicit idle_crew(const runtime_options& options) : all{options} {
+    init_fences();
+    for (std::uint32_t i = 0; i < all.regular; ++i) {
+      owned.push_back(std::make_unique<worker>(
+          nullptr, worker_facts{i, stack_class_of(all.options.stack_size, guard_kind::automatic), all.most(),
+                                all.near_first, all.regular == 1}));
+      owned.back()->on_duty.store(true);
+      all.workers.add(*owned.back());
+    }
+  }
+  explicit idle_crew(int workers) : idle_crew{with_workers(workers)} {}
+  worker& operator[](std::size_t i) const { return *owned[i]; }
+
+  crew all;
+  std::vector<std::unique_ptr<worker>> owned;
+};
+
+/// Tasks that are never run, to be put somewhere.
+class idle_tasks {
+ public:
+  explicit idle_tasks(std::size_t n) : all_{new task[n]{}} {
+    for (std::size_t i = 0; i < n; ++i) all_[i].type = &how_;
+  }
+  task& operator[](std::size_t i) const { return all_[i]; }
+
+ private:
+  static constexpr task_type how_{nullptr, nullptr, nullptr};
+  std::unique_ptr<task[]> all_;
+};
 
 }  // namespace ramie::detail::testing

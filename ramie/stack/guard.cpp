@@ -29,7 +29,7 @@ bool reserve_mprotect_guard(std::size_t most) noexcept {
 }
 
 std::size_t install_by_mprotect(const iovec* ranges, std::size_t count, refusal& why) noexcept {
-  // Read anew each time, because to raise it is the remedy that the error names.
+  // Read anew each time, because raising it is the remedy that the error names.
   const std::size_t most = mprotect_guards_max(calls().max_map_count());
   for (std::size_t i = 0; i < count; ++i) {
     if (!reserve_mprotect_guard(most)) {
@@ -51,7 +51,7 @@ bool probe_guard_advice(const memory_calls& with) noexcept {
   void* page = with.map(page_size());
   if (page == nullptr) return false;
   bool works = with.advise(page, page_size(), advice_guard_install) == 0;
-  // Emulators say yes to advice that they do not know. So let the kernel write to the page: it gets a fault, and no
+  // Emulators accept advice that they do not know. So let the kernel write to the page: it gets a fault, and no
   // signal.
   if (works) works = ::syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page) != 0 && errno == EFAULT;
   with.unmap(page, page_size());
@@ -78,7 +78,7 @@ std::size_t guards_by_mprotect() noexcept { return mprotect_guards.load(std::mem
 
 std::size_t install_guards(const iovec* ranges, std::size_t count, guard_kind kind, refusal& why) noexcept {
   if (kind == guard_kind::none) return count;
-  if (kind == guard_kind::mprotect || kind == guard_kind::fresh) return install_by_mprotect(ranges, count, why);
+  if (kind == guard_kind::mprotect) return install_by_mprotect(ranges, count, why);
   const std::size_t done = advise_all(ranges, count, advice_guard_install);
   if (done < count) why = {refusal::call::guard_by_madvise, errno, ranges[done].iov_len};
   return done;

@@ -141,7 +141,7 @@ TEST(guard_budget, leaves_mappings_to_others) {
 
 std::size_t mappings_max_for_test = 0;
 
-/// The least vm.max_map_count that allows so many guards.
+/// The least vm.max_map_count that allows this many guards.
 std::size_t mappings_max_for(std::size_t guards) {
   std::size_t most = 2 * guards;
   while (mprotect_guards_max(most) < guards) ++most;
@@ -154,14 +154,14 @@ TEST(guard_budget, ends_in_an_error_that_names_the_sysctl_and_loses_nothing) {
   const replaced_calls replaced{few};
 
   stack_class& c = stack_class_of(32 << 10, guard_kind::mprotect);
-  // Room for ten more guards than there are, whatever other tests have made.
+  // Room for ten more guards than exist now, whatever other tests have made.
   mappings_max_for_test = mappings_max_for(guards_by_mprotect() + 10);
   const std::size_t before = guards_by_mprotect();
   const std::size_t in_use = stats(c).slots_in_use;
   std::string message;
   std::vector<stack*> stacks;
   try {
-    // Stacks that another test gave back need no new guard; there are fewer than this.
+    // Stacks that another test released need no new guard; there are fewer than this.
     while (stacks.size() < 1'000) stacks.push_back(acquire_stack(c));
   } catch (const resource_error& e) {
     message = e.what();
@@ -175,12 +175,12 @@ TEST(guard_budget, ends_in_an_error_that_names_the_sysctl_and_loses_nothing) {
   stack_cache cache{c};
   EXPECT_EQ(cache.try_acquire(), nullptr);
 
-  // What there is goes on.
+  // Existing stacks stay usable.
   for (const stack* s : stacks) expect_guarded(*s);
   release_stack(stacks.back());
   ASSERT_EQ(cache.try_acquire(), stacks.back());
 
-  // And the remedy works, at once, on the very slots that were refused.
+  // The remedy takes effect at once, on the very slots that were refused.
   mappings_max_for_test = mappings_max_for(guards_by_mprotect() + 5);
   const std::size_t reserved = stats(c).slots_reserved;
   for (int i = 0; i < 5; ++i) {

@@ -1,12 +1,12 @@
-// A fiber that runs off its stack faults in the guard. The handler here says so, and hands on to whatever would have
-// come without it. It runs on the thread's alternate signal stack, since the stack in question is full, and calls
-// nothing that allocates, locks or formats by stdio: the program may have been stopped anywhere.
+// A fiber that overflows its stack faults in the guard. The handler here reports it, and passes the signal on to
+// whatever handled it before. It runs on the thread's alternate signal stack, since the fiber's stack is full, and
+// calls nothing that allocates, locks or formats by stdio: the program may have been interrupted anywhere.
 //
-// One handler for each signal and process. What was installed before is called afterwards as if it were installed
-// still:
+// One handler for each signal and process. What was installed before is called afterwards as if it were still
+// installed:
 //   default           restore it and return; the instruction faults again and the core dump shows the right place
-//   ignored           a fault cannot be ignored, so as above; a signal that somebody sent is ignored
-//   a function        call it with its signal mask; what it does is its own affair, it may well leave by siglongjmp
+//   ignored           a fault cannot be ignored, so as above; a signal that was sent is ignored
+//   a function        call it with its signal mask; it may do anything, such as leave by siglongjmp
 #include <ramie/stack/overflow.hpp>
 
 #include <ramie/base/error.hpp>
@@ -78,7 +78,7 @@ class report_line {
   std::size_t size_ = 0;
 };
 
-/// `fiber "name"`, or what can be said without one.
+/// `fiber "name"`, or what is known without a name.
 void add_occupant(report_line& line, const stack& s) noexcept {
   char name[name_size_max] = "";
   if (const occupant_namer namer = namer_in_use.load(std::memory_order_acquire); namer != nullptr)
@@ -124,12 +124,12 @@ const void* stack_pointer_of(const void* machine_context) noexcept {
 #endif
 }
 
-/// A fault of the instruction that was interrupted, which would come again; not a signal sent by somebody.
+/// A fault of the interrupted instruction, which would happen again; not a signal that was sent.
 bool is_fault(const siginfo_t& info) noexcept {
   if (info.si_signo == SIGBUS && info.si_code == BUS_MCEERR_AO)
-    return false;  // memory gone bad that nobody has used yet
+    return false;  // memory gone bad that has not been used yet
 #if defined(SEGV_MTEAERR)
-  if (info.si_signo == SIGSEGV && info.si_code == SEGV_MTEAERR) return false;  // a memory tag mismatch, told late
+  if (info.si_signo == SIGSEGV && info.si_code == SEGV_MTEAERR) return false;  // a memory tag mismatch, reported late
 #endif
   return info.si_code > 0;
 }
@@ -138,7 +138,7 @@ void report_if_ours(const siginfo_t& info, const void* machine_context) noexcept
   if (!is_fault(info)) return;
   const void* stack_pointer = stack_pointer_of(machine_context);
   const stack* running = find_stack(stack_pointer);
-  // SI_KERNEL comes without an address: the kernel had no room for a signal frame, say.
+  // SI_KERNEL comes without an address: for example, the kernel had no room for a signal frame.
   const void* address = info.si_code == SI_KERNEL ? stack_pointer : info.si_addr;
   const stack* hit = find_stack(address);
   if (hit != nullptr && !in_guard(*hit, address)) hit = nullptr;
@@ -159,8 +159,8 @@ void restore_default(int number) noexcept {
 }
 
 void call_previous(const struct sigaction& previous, int number, siginfo_t* info, void* machine_context) noexcept {
-  // The mask it asked for; the return from our handler takes it away. The signal itself is blocked already, by our own
-  // action.
+  // The mask it asked for; the return from our handler restores the old one. The signal itself is blocked already, by
+  // our own action.
   ::pthread_sigmask(SIG_BLOCK, &previous.sa_mask, nullptr);
   if ((previous.sa_flags & SA_NODEFER) != 0 && ::sigismember(&previous.sa_mask, number) == 0) {
     sigset_t own;
@@ -188,7 +188,7 @@ void chain(handled_signal& signal, siginfo_t* info, void* machine_context) noexc
   }
   if (!function && previous.sa_handler == SIG_IGN && !is_fault(*info)) return;
   restore_default(signal.number);
-  // A fault comes again by itself. What was sent is sent again; it is blocked until we return.
+  // A fault happens again by itself. A signal that was sent is sent again; it is blocked until we return.
   if (!is_fault(*info)) ::raise(signal.number);
 }
 
@@ -204,7 +204,7 @@ void install(handled_signal& signal) {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ::sigemptyset(&action.sa_mask);
-  // Asked for first: the handler may run as soon as it is installed.
+  // Looked up first: the handler may run as soon as it is installed.
   const bool known = ::sigaction(signal.number, nullptr, &signal.previous) == 0;
   if (!known || ::sigaction(signal.number, &action, nullptr) != 0)
     throw resource_error{"ramie: sigaction failed: " + std::generic_category().message(errno), errno};
@@ -252,7 +252,7 @@ alternate_signal_stack::alternate_signal_stack() {
 alternate_signal_stack::~alternate_signal_stack() {
   if (memory_ == nullptr) return;
   stack_t present{};
-  // Somebody may have put another one in its place.
+  // Other code may have installed another one.
   if (::sigaltstack(nullptr, &present) == 0 && present.ss_sp == static_cast<char*>(memory_) + page_size()) {
     stack_t none{};
     none.ss_flags = SS_DISABLE;

@@ -1,4 +1,4 @@
-// Tells what happened when a fiber runs off its stack.
+// Reports that a fiber has overflowed its stack.
 #pragma once
 
 #include <ramie/stack/stack.hpp>
@@ -7,8 +7,8 @@
 
 namespace ramie::detail {
 
-/// Says the name of whatever occupies a stack (see stack::occupant) into `buffer`, terminated. Set by the floor that
-/// knows tasks; must be async-signal-safe. An empty name is none.
+/// Writes the name of a stack's occupant (see stack::occupant) into `buffer`, terminated. Set by the floor that
+/// knows tasks; must be async-signal-safe. An empty name means none.
 using occupant_namer = void (*)(const stack& s, char* buffer, std::size_t size) noexcept;
 /// Any thread. Null for none.
 void set_occupant_namer(occupant_namer namer) noexcept;
@@ -17,7 +17,7 @@ void set_occupant_namer(occupant_namer namer) noexcept;
 /// nothing. Throws resource_error if the system refuses. Any thread.
 void install_overflow_handler();
 
-/// Gives the calling thread an alternate signal stack, unless it has one, and takes it away again; both on the same
+/// Gives the calling thread an alternate signal stack, unless it has one, and removes it again; both on the same
 /// thread. A fiber's stack is full when the handler must run.
 class alternate_signal_stack {
  public:

@@ -1,4 +1,4 @@
-// Every case here ends its process, so each runs in a child (a death test) that does the whole of it.
+// Every case here ends its process, so each runs entirely in a child (a death test).
 #include <ramie/stack/overflow.hpp>
 
 #include <ramie/base/error.hpp>
@@ -25,7 +25,7 @@ namespace {
 using testing::excursion;
 using testing::failing_calls;
 
-/// A sanitizer may have a handler of its own below ours; then the process ends in its way.
+/// A sanitizer may have its own handler below ours; then the process ends in the sanitizer's way.
 bool ended_by_the_signal(int status) {
   constexpr bool sanitizer = RAMIE_ASAN != 0 || RAMIE_TSAN != 0;
   if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGSEGV;
@@ -111,9 +111,9 @@ TEST_P(overflow_report, tells_a_stray_access_from_an_overflow) {
       "ramie: access to 0x[0-9a-f]+fff, in the guard of the stack of fiber \"gam.ma\", by code that runs elsewhere");
 }
 
-// What was installed before.
+// Handlers installed before ramie's.
 
-/// An emulator says by itself that the process died.
+/// An emulator itself reports that the process died.
 const char* silence() { return testing::emulated() ? "" : "^$"; }
 
 class chaining : public ::testing::Test {
@@ -277,7 +277,7 @@ stack_t present() {
   return s;
 }
 
-/// A thread that has none, whatever a sanitizer thinks of that.
+/// A thread without one, even if a sanitizer has installed its own.
 template <typename F>
 void on_a_thread_without(F f) {
   std::thread{[&] {

@@ -27,7 +27,7 @@ char* stack_pointer() noexcept {
   return sp;
 }
 
-/// Its own loop, since memset is watched by sanitizers; calls nothing, so nothing of it is below its stack pointer but
+/// Its own loop, since sanitizers watch memset. Calls nothing, so it has nothing below its stack pointer but
 /// the 128 bytes that the ABI of x86-64 grants.
 RAMIE_UNWATCHED void fill(char* low, char* high) noexcept {
   constexpr std::size_t spared = 256;
@@ -57,7 +57,7 @@ void for_each_resident_page(const stack& s, Visit visit) noexcept {
   std::array<unsigned char, pages_at_once> resident;
   for (char* low = lowest_usable(s); low < s.top; low += pages_at_once * page) {
     const std::size_t pages = std::min((static_cast<std::size_t>(s.top - low) + page - 1) / page, pages_at_once);
-    // Never refused for memory that is mapped; if it is, all of it is looked at.
+    // Never refused for memory that is mapped; if it is, all of it is examined.
     if (::mincore(low, pages * page, resident.data()) != 0) resident.fill(1);
     for (std::size_t i = 0; i < pages; ++i)
       if ((resident[i] & 1) != 0 && visit(low + i * page, std::min(low + (i + 1) * page, s.top))) return;
@@ -71,7 +71,7 @@ void paint(stack& s) noexcept {
   const bool own = here > lowest_usable(s) && here <= s.top;
   for_each_resident_page(s, [&](char* low, char* high) {
     if (own && low > here) return true;
-    // By a leaf: what is below its stack pointer is nobody's, this frame is above.
+    // By a leaf function: the memory below its stack pointer is unused, this frame is above.
     if (own && here < high) high = here;
     fill(low, high);
     return false;

@@ -15,7 +15,7 @@ namespace {
 class painting : public ::testing::Test {
  protected:
   painting() : s_{acquire_stack(stack_class_of(256 * 1024))} {
-    // As if it came from the system.
+    // As if fresh from the system.
     ::madvise(lowest_usable(*s_), usable_size(*s_) / page_size() * page_size(), MADV_DONTNEED);
     std::memset(s_->top - page_size(), 0, page_size());
     paint(*s_);
@@ -80,7 +80,7 @@ TEST_F(painting, is_done_from_the_stack_itself) {
   });
   EXPECT_EQ(kept, 4712);
   EXPECT_LT(before, 20'000u);
-#if !RAMIE_ASAN  // which may keep such memory elsewhere
+#if !RAMIE_ASAN  // it may keep such memory elsewhere
   EXPECT_GE(after, 30'000u);
 #endif
   EXPECT_LT(after, 60'000u);

@@ -6,18 +6,15 @@
 //               refused, until a later one tries again: a refusal loses nothing.
 //  P3 in use    handed out. Guards are made once and stay: nothing below gives advice on their pages.
 //  P4 warm      back in the depot, with the pages that it touched. Last in, first out.
-//  P5 cold      its pages were given back to the system. It needs no new guard and no new descriptor.
-// Handed out are warm ones first, then cold, then bare, then reserved ones: that order uses the least memory.
+//  P5 cold      its pages were returned to the system. It needs no new guard and no new descriptor.
+// Warm ones are handed out first, then cold, then bare, then reserved ones: that order uses the least memory.
 //
-// The lock of the class covers lists and counts only, and the mapping of a slab, since others that find the class empty
-// could do nothing better than wait for that slab. Guards are made, and pages given back, outside it, on stacks that
+// The lock of the class covers only lists, counts and the mapping of a slab: other threads that find the class empty
+// could only wait for that slab anyway. Guards are made, and pages returned, outside the lock, on stacks that
 // are in no list.
 //
-// Stacks of the kind `fresh` are P5 as soon as they come back, in no cache, and get fresh pages and a guard on the way
-// from there to P3. One for which the system has no mapping then is lost.
-//
 // The fields of the descriptor that the scheduler owns (saved, wait_word, parked, occupant) are never written here
-// after the first hand-out. `wait_word` above all keeps its epoch: a late waker of an earlier use must see that its
+// after the first hand-out. `wait_word` in particular keeps its epoch: a late waker of an earlier use must see that its
 // wait is over.
 #include <ramie/stack/pool.hpp>
 
@@ -47,21 +44,21 @@ namespace ramie::detail {
 namespace {
 
 // A slab is as large as all before it: few mappings for a million stacks (250 slabs of 256 KiB slots), little address
-// space for ten. Where it begins and ends was picked out of thin air.
+// space for ten. The first and the largest size were picked out of thin air.
 constexpr std::size_t slab_size_first = std::size_t{16} << 20;
 constexpr std::size_t slab_size_max = std::size_t{1} << 30;
-constexpr std::size_t slab_slots_largest = 16;  // for slots so large that a slab would hold less
+constexpr std::size_t slab_slots_largest = 16;  // for slots so large that a slab would hold fewer
 
-// Fresh slots taken at once for a cache. One system call makes their guards; 0.3 us each instead of 0.4 us or more.
+// Fresh slots taken at once for a cache. One system call makes their guards: 0.3 us each instead of 0.4 us or more.
 // More gains nothing, and each eight of 256 KiB cost a page of page table as soon as they are guarded.
 constexpr std::size_t fresh_at_once = 16;
 
-// How much the depot keeps warm: so many stacks, or less if their address space comes to so much, for they might all be
-// touched to the bottom. Both picked out of thin air. A page costs about 1.1 us to touch again.
+// How much the depot keeps warm: this many stacks, or fewer if their address space exceeds this much, for they might
+// all be touched to the bottom. Both picked out of thin air. A page costs about 1.1 us to touch again.
 constexpr std::size_t warm_stacks_max = 1024;
 constexpr std::size_t warm_size_max = std::size_t{256} << 20;
 
-// Stacks whose pages are given back in one system call. Measured with a second thread: 15 us a stack one by one,
+// Stacks whose pages are returned in one system call. Measured with a second thread: 15 us a stack one by one,
 // because every call interrupts the other cores, 0.4 us by 64.
 constexpr std::size_t chilled_at_once = 64;
 
@@ -117,15 +114,13 @@ class stack_class {
   const guard_kind guard;  // not `automatic`
   const std::size_t guard_size;
 
-  /// At least one stack and at most `most`, without mapping more than one slab. None if the system refuses, and `why`.
+  /// At least one stack and at most `most`, without mapping more than one slab. None if the system refuses: see `why`.
   stack_list take(std::size_t most, refusal& why) noexcept;
   void give(stack_list given) noexcept;
   void trim() noexcept;
   stack_pool_stats stats() const noexcept;
-  [[nodiscard]] bool is_fresh() const noexcept { return guard == guard_kind::fresh; }
 
  private:
-  void map_again(stack_list& used, refusal& why) noexcept;
   stack_list take_bare(std::size_t most, refusal& why) noexcept;
   bool grow(refusal& why) noexcept;
   void make_guards(stack_list& bare, refusal& why) noexcept;
@@ -137,7 +132,7 @@ class stack_class {
   }
 
   mutable os_mutex lock_;
-  // All below under the lock. Warm stacks are in two generations, so that those that go cold are not those just given.
+  // All below under the lock. Warm stacks are in two generations, so that those just released are not the ones to cool.
   stack_list young_;
   stack_list old_;
   stack_list cold_;
@@ -161,7 +156,6 @@ stack_list stack_class::take(std::size_t most, refusal& why) noexcept {
     slots_in_use_ += taken.count;
   }
   if (bare && taken.count != 0) make_guards(taken, why);
-  else if (is_fresh()) map_again(taken, why);
   return taken;
 }
 
@@ -192,7 +186,7 @@ bool stack_class::grow(refusal& why) noexcept {
     publish(*s);
     carved_ = s;
     slots_reserved_ += slots;
-    // After a refusal the limit is near: leave what is there to others as long as it goes.
+    // After a refusal the limit is near: map small slabs, to leave room for others.
     const std::size_t most = std::max(slab_size_max / slot_size, slab_slots_largest);
     slots_next_ = refused ? slots : static_cast<std::uint32_t>(std::min<std::size_t>(std::size_t{slots} * 2, most));
     return true;
@@ -214,30 +208,8 @@ void stack_class::make_guards(stack_list& bare, refusal& why) noexcept {
   bare_.push(std::exchange(bare, guarded));
 }
 
-/// Leaves in `used` those for which the system had mappings.
-void stack_class::map_again(stack_list& used, refusal& why) noexcept {
-  stack_list mapped;
-  while (used.count != 0) {
-    stack* s = used.pop();
-    char* const base = slot_base(*s);
-    if (calls().map_again(base, slot_size) == nullptr) why = {refusal::call::map_stacks, errno, slot_size};
-    else if (calls().protect(base, guard_size, PROT_NONE) != 0)
-      why = {refusal::call::guard_by_mprotect, errno, guard_size};
-    else mapped.push(s);
-  }
-  used = mapped;
-}
-
 void stack_class::give(stack_list given) noexcept {
   stack_list excess;
-  if (is_fresh()) {
-    {
-      const std::lock_guard guard_of_lists{lock_};
-      slots_in_use_ -= given.count;
-    }
-    while (given.count != 0) chill(given.pop(chilled_at_once));
-    return;
-  }
   {
     const std::lock_guard guard_of_lists{lock_};
     slots_in_use_ -= given.count;
@@ -254,7 +226,8 @@ stack_list stack_class::pop_warm(std::size_t most) noexcept {
   return old_.pop(most);
 }
 
-/// Gives the pages back, and the stacks to the cold list. At most `chilled_at_once`. Without the lock.
+/// Returns the pages to the system, and puts the stacks into the cold list. At most `chilled_at_once`. Without the
+/// lock.
 void stack_class::chill(stack_list warm) noexcept {
   std::array<stack*, chilled_at_once> stacks;
   std::size_t count = 0;
@@ -276,8 +249,8 @@ void stack_class::chill(stack_list warm) noexcept {
       ranges[used++] = {low, static_cast<std::size_t>(high - low)};
     }
   }
-  // Refused where the pages are locked in memory. Then they stay; the list says "cold" of them too, or this would be
-  // tried at every release.
+  // Refused where the pages are locked in memory. Then they stay; they are listed as cold all the same, or this would
+  // be tried at every release.
   static_cast<void>(advise_all(ranges.data(), used, MADV_DONTNEED));
 
   const std::lock_guard guard_of_lists{lock_};
@@ -285,7 +258,7 @@ void stack_class::chill(stack_list warm) noexcept {
 }
 
 void stack_class::trim() noexcept {
-  std::size_t left = SIZE_MAX;  // those that were warm at the beginning: others go on giving
+  std::size_t left = SIZE_MAX;  // those that were warm at the beginning: others may release more meanwhile
   while (left != 0) {
     stack_list some;
     {
@@ -307,9 +280,9 @@ namespace {
 
 constexpr int size_log2_min = std::countr_zero(stack_size_min);
 constexpr std::size_t sizes = static_cast<std::size_t>(std::countr_zero(stack_size_max) - size_log2_min) + 1;
-constexpr std::size_t guard_kinds = 5;
+constexpr std::size_t guard_kinds = 4;
 
-// Every class there is. Never destroyed, because threads that outlive main may still give stacks back.
+// All classes. Never destroyed, because threads that outlive main may still release stacks.
 constinit std::array<std::array<atomic<stack_class*>, guard_kinds>, sizes> classes{};
 constinit os_mutex classes_lock;
 
@@ -329,7 +302,7 @@ stack_class& stack_class_of(std::size_t size, guard_kind guard) {
   const std::size_t slot_size = std::bit_ceil(std::max(size, 4 * page_size()));
   auto& entry =
       classes[static_cast<std::size_t>(std::countr_zero(slot_size) - size_log2_min)][static_cast<std::size_t>(guard)];
-  // Acquire, with the release below: the class is seen whole.
+  // Acquire, pairs with the release below: the class is seen whole.
   if (stack_class* c = entry.load(std::memory_order_acquire); c != nullptr) return *c;
   const std::lock_guard one_creates{classes_lock};
   stack_class* c = entry.load(std::memory_order_relaxed);
@@ -379,7 +352,7 @@ void trim(stack_class& c) noexcept { c.trim(); }
 
 void forget_frames([[maybe_unused]] stack& s) noexcept {
 #if RAMIE_ASAN
-  // Most of the shadow is untouched zeros. To read it costs no memory, to write all of it would; so find where the
+  // Most of the shadow is untouched zeros. Reading it costs no memory, writing all of it would. So find where the
   // poison begins.
   constexpr std::size_t step = 4096;
   for (char* low = lowest_usable(s); low < s.top; low += step) {
@@ -391,21 +364,18 @@ void forget_frames([[maybe_unused]] stack& s) noexcept {
 #endif
 }
 
-std::size_t stack_cache::count_at_least() const noexcept { return class_->is_fresh() ? capacity : 0; }
-
 stack* stack_cache::refill() noexcept {
   refusal why;
-  stack_list taken = class_->take(class_->is_fresh() ? 1 : capacity / 2, why);
+  stack_list taken = class_->take(capacity / 2, why);
   if (taken.count == 0) return nullptr;
   stack* s = taken.pop();
   first_ = taken.first;
-  count_ = taken.count + count_at_least();
+  count_ = taken.count;
   forget_frames(*s);
   return s;
 }
 
 void stack_cache::spill() noexcept {
-  if (class_->is_fresh()) return flush();
   stack_list all{first_, count_};
   const stack_list kept = all.pop(capacity / 2);
   first_ = kept.first;
@@ -414,7 +384,7 @@ void stack_cache::spill() noexcept {
 }
 
 void stack_cache::flush() noexcept {
-  const stack_list all{std::exchange(first_, nullptr), std::exchange(count_, count_at_least()) - count_at_least()};
+  const stack_list all{std::exchange(first_, nullptr), std::exchange(count_, 0)};
   if (all.count != 0) class_->give(all);
 }
 

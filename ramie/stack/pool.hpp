@@ -15,7 +15,6 @@ enum class guard_kind : std::uint8_t {
   madvise,    // MADV_GUARD_INSTALL; no mapping of its own
   mprotect,   // PROT_NONE; two mappings a stack, so bounded by vm.max_map_count
   none,       // no guard: an overflow corrupts the neighbour. For measurements only
-  fresh,      // as mprotect, and mapped anew at each use: what a pool saves. For measurements only
 };
 
 inline constexpr std::size_t stack_size_min = 16 * 1024;
@@ -27,11 +26,11 @@ inline constexpr std::size_t stack_size_default = 256 * 1024;
 /// stack_size_max] or `guard` is not supported by this kernel. Any thread.
 stack_class& stack_class_of(std::size_t size, guard_kind guard = guard_kind::automatic);
 
-/// Takes a stack out of the class's depot, or maps a slab. Throws resource_error, naming the limit. Any thread.
+/// Takes a stack from the class's depot, or maps a slab. Throws resource_error, naming the limit. Any thread.
 stack* acquire_stack(stack_class& from);
 /// As above; null where acquire_stack would throw. If it fails, a later acquire_stack on the same thread says why.
 stack* try_acquire_stack(stack_class& from) noexcept;
-/// Gives a stack back to its class's depot. Its descriptor keeps all but `next`. Any thread.
+/// Returns a stack to its class's depot. Its descriptor keeps all but `next`. Any thread.
 void release_stack(stack* s) noexcept;
 
 std::size_t usable_size(const stack_class& c) noexcept;  // bytes between guard and top that each stack of the class has
@@ -43,8 +42,8 @@ char* slot_base(const stack& s) noexcept;              // lowest byte of the slo
 bool in_guard(const stack& s, const void* address) noexcept;
 /// The stack whose slot (guard included) holds `address`, or null. Async-signal-safe, lock-free.
 stack* find_stack(const void* address) noexcept;
-/// True for a stack that its slab has handed out; then what was written to make it can be read, though the pointer came
-/// by a race. Any pointer. Async-signal-safe, lock-free.
+/// True for a stack that its slab has handed out; then all that was written to make it can be read, even if the pointer
+/// was obtained by a race. Any pointer. Async-signal-safe, lock-free.
 bool is_made(const stack* s) noexcept;
 
 /// Calls `visit(argument, stack)` for every stack of every class that was ever handed out. The descriptors stay valid;
@@ -61,19 +60,19 @@ stack_pool_stats stats(const stack_class& c);
 /// Returns the pages of all stacks in the class's depot to the system; caches keep theirs unless flushed. Any thread.
 void trim(stack_class& c) noexcept;
 
-/// For AddressSanitizer: unpoisons what abandoned frames left behind on `s`, on which nothing runs. Every way to
-/// acquire a stack does this. Nothing at all in other builds.
+/// For AddressSanitizer: unpoisons what abandoned frames left on `s`, on which nothing runs. Every way to
+/// acquire a stack does this. Does nothing in other builds.
 void forget_frames(stack& s) noexcept;
 
 /// A worker's own LIFO store of stacks of one class. One thread at a time; never suspends.
 class stack_cache {
  public:
-  explicit stack_cache(stack_class& c) noexcept : class_{&c}, count_{count_at_least()} {}
+  explicit stack_cache(stack_class& c) noexcept : class_{&c} {}
   stack_cache(const stack_cache&) = delete;
   stack_cache& operator=(const stack_cache&) = delete;
   ~stack_cache() { flush(); }
 
-  /// Null when neither cache nor depot nor system has one.
+  /// Null when cache, depot and system all have none.
   RAMIE_ALWAYS_INLINE stack* try_acquire() noexcept {
     if (stack* s = first_; s != nullptr) [[likely]] {
       first_ = s->next;
@@ -90,20 +89,18 @@ class stack_cache {
     if (++count_ > capacity) [[unlikely]]
       spill();
   }
-  /// Gives all to the depot.
+  /// Returns all to the depot.
   void flush() noexcept;
   [[nodiscard]] stack_class& of() const noexcept { return *class_; }
 
  private:
   static constexpr std::size_t capacity = 64;
   RAMIE_COLD stack* refill() noexcept;  // takes half a cache from the depot at once
-  RAMIE_COLD void spill() noexcept;     // gives the colder half to the depot
-  /// As good as full where stacks are always fresh: nothing stays here.
-  [[nodiscard]] std::size_t count_at_least() const noexcept;
+  RAMIE_COLD void spill() noexcept;     // returns the colder half to the depot
 
   stack_class* class_;
   stack* first_ = nullptr;
-  std::size_t count_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace ramie::detail

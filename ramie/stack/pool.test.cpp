@@ -101,41 +101,6 @@ TEST(stack_class_of, creates_one_class_however_many_ask_at_once) {
   EXPECT_EQ(std::set<stack_class*>(got.begin(), got.end()).size(), 1u);
 }
 
-// Stacks that are mapped anew.
-
-TEST(fresh_stacks, come_back_empty_and_guarded) {
-  stack_class& c = stack_class_of(64 * kib, guard_kind::fresh);
-  stack_cache cache{c};
-  for (int i = 0; i < 20; ++i) {
-    stack* s = cache.try_acquire();
-    ASSERT_NE(s, nullptr);
-    for (char* at = lowest_usable(*s); at < s->top; at += 1000) {
-      EXPECT_EQ(*at, 0);
-      *at = 'x';
-    }
-    EXPECT_TRUE(testing::readable(lowest_usable(*s)));
-    EXPECT_FALSE(testing::readable(lowest_usable(*s) - 1));
-    EXPECT_EQ(stats(c).slots_in_use, 1u);
-    cache.release(s);
-    EXPECT_EQ(stats(c).slots_in_use, 0u);
-    EXPECT_EQ(stats(c).slots_warm, 0u);
-  }
-}
-
-TEST(fresh_stacks, are_lost_where_there_is_no_mapping_for_them) {
-  stack_class& c = stack_class_of(128 * kib, guard_kind::fresh);
-  stack* first = acquire_stack(c);
-  release_stack(first);
-  {
-    const testing::failing_calls none{0, 0};
-    EXPECT_EQ(try_acquire_stack(c), nullptr);
-  }
-  stack* second = acquire_stack(c);
-  EXPECT_NE(second, nullptr);
-  EXPECT_NE(second, first);
-  release_stack(second);
-}
-
 // One stack.
 
 TEST(stacks, are_distinct_aligned_and_writable_from_guard_to_top) {
@@ -195,7 +160,7 @@ TEST(stacks, can_be_run_on) {
     char local = 0;
     where = &local;
   });
-#if !RAMIE_ASAN  // which may keep locals elsewhere
+#if !RAMIE_ASAN  // it may keep locals elsewhere
   EXPECT_EQ(find_stack(where), s);
 #endif
   EXPECT_NE(where, nullptr);
@@ -214,7 +179,7 @@ TEST(stacks, have_no_huge_pages_and_reserve_no_memory) {
 
 TEST(stacks, keep_their_descriptor_and_its_epoch_over_reuse) {
   stack_class& c = stack_class_of(32 * kib, guard_kind::none);
-  // Fresh ones begin with zero. Others were used by no test before, for nobody else writes this word.
+  // Fresh ones begin with zero, and reused ones still hold it: nothing else writes this word.
   std::vector<stack*> stacks = acquire_many(c, 50);
   const auto own = [](const stack* s) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(s)); };
   for (stack* s : stacks) {
@@ -384,7 +349,7 @@ TEST(cache, takes_several_at_once_but_never_more_than_a_slab) {
       ASSERT_NE(stacks.back(), nullptr);
       const std::size_t now = stats(c).slots_reserved;
       EXPECT_LE(stats(c).slots_in_use, now);
-      // A new slab only when the old ones were used up.
+      // A new slab only when the old ones are used up.
       if (now != reserved) {
         EXPECT_EQ(stacks.size(), reserved + 1);
       }
@@ -472,7 +437,7 @@ TEST(threads, share_a_class_through_caches_and_depot) {
         unsigned seed = 12'345u + static_cast<unsigned>(t);
         std::vector<stack*> own;
         const auto take = [&](stack* s) {
-          // Nobody else may hold it: whoever holds one marks it.
+          // No other thread may hold it: each holder marks it.
           if (s == nullptr || s->occupant.exchange(&cache) != nullptr || s->owner != &c)
             return static_cast<void>(++wrong);
           *reinterpret_cast<int*>(s->top - 64) = t;  // a plain write: a race if two have it
@@ -504,7 +469,7 @@ TEST(threads, share_a_class_through_caches_and_depot) {
         }
       });
     }
-    // One more looks at everything all the while, as a signal handler would.
+    // One more thread looks at everything all the while, as a signal handler would.
     std::thread observer{[&] {
       while (!over) {
         for_each_stack(
@@ -530,7 +495,7 @@ TEST(threads, share_a_class_through_caches_and_depot) {
 // Sanitizers.
 
 void leave_frames_behind(excursion& out, int depth);
-void (*volatile deeper)(excursion&, int) = leave_frames_behind;  // which the compiler cannot see through
+void (*volatile deeper)(excursion&, int) = leave_frames_behind;  // opaque to the compiler
 
 void leave_frames_behind(excursion& out, int depth) {
   char with_redzones[200];

@@ -47,7 +47,7 @@ std::string size_text(std::size_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
-/// "RLIMIT_AS is 512 MiB, ..." if `used` and `size` more do not fit that limit.
+/// "RLIMIT_AS is 512 MiB, ..." if `size` more than `used` exceeds that limit.
 std::string reached(const char* name, __rlimit_resource resource, std::size_t used, std::size_t size) {
   rlimit limit{};
   if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || used + size <= limit.rlim_cur) return {};
@@ -55,7 +55,7 @@ std::string reached(const char* name, __rlimit_resource resource, std::size_t us
          " are used: raise it (ulimit, setrlimit)";
 }
 
-/// The limit that stops a process which asks for `size` bytes more. In the order in which the kernel looks at them.
+/// The limit that stops a process that asks for `size` bytes more. In the order in which the kernel checks them.
 std::string limit_in_the_way(std::size_t size) {
   const std::string maps = contents("/proc/self/maps");
   const auto mappings = static_cast<std::size_t>(std::count(maps.begin(), maps.end(), '\n'));

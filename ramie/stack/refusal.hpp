@@ -1,4 +1,4 @@
-// Why there is no stack: plain data where nothing may throw, made into a resource_error where it may.
+// Why there is no stack: plain data where exceptions are not allowed, turned into a resource_error where they are.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct refusal {
 };
 
 /// Throws resource_error: what was refused, errno in words, and the limit in the way as far as /proc tells. `r` must be
-/// one. Takes milliseconds if the process has many thousands of mappings, for they are counted.
+/// a refusal. Takes milliseconds if the process has many thousands of mappings, for they are counted.
 [[noreturn]] void throw_refusal(const refusal& r);
 
 }  // namespace ramie::detail

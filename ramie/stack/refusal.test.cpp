@@ -29,11 +29,11 @@ using testing::release_all;
 
 constexpr std::size_t kib = 1024, mib = 1024 * kib;
 
-/// Takes stacks in every way and gives them back; returns how many calls to the system that took. Whatever fails in
-/// between is an error at that call, and nothing else.
+/// Takes stacks in every way and releases them; returns how many system calls that took. Each failure in between is
+/// an error at that call, and nothing else.
 std::size_t exercise(stack_class& c, std::vector<stack*>& drained, std::size_t first_failing,
                      std::size_t last_failing) {
-  // All that there is, so that nothing can be had without a new slab, new descriptors and new guards.
+  // Takes all there are, so that the next one needs a new slab, new descriptors and new guards.
   while (stats(c).slots_in_use < stats(c).slots_reserved) drained.push_back(acquire_stack(c));
 
   constexpr std::size_t wanted = 60;
@@ -104,7 +104,7 @@ TEST(refusals, of_everything_from_some_call_on_lose_nothing) {
     stack_class& c = stack_class_of(8 * mib, kind);
     std::vector<stack*> drained;
     for (std::size_t n = 0; n < 40 && !HasFailure(); n += n < 10 ? 1 : 6) exercise(c, drained, n, SIZE_MAX);
-    // And when the system gives again, all is well.
+    // When the system grants memory again, all works.
     exercise(c, drained, SIZE_MAX, SIZE_MAX);
     expect_all_there(c, drained);
   }
@@ -159,7 +159,7 @@ void run_into(__rlimit_resource resource) {
   } catch (const resource_error& e) {
     message = e.what();
   }
-  // What runs goes on: the stacks are there, and those given back are handed out again.
+  // The rest is unaffected: the stacks are there, and those released are handed out again.
   for (stack* s : stacks) s->top[-1] = 1;
   const std::size_t count = stacks.size();
   release_all(stacks);

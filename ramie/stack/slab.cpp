@@ -29,16 +29,16 @@ void* map_small_pages(std::size_t size) noexcept {
   return memory;
 }
 
-/// `size` is a multiple of `alignment`, a power of two; `slack` is what must be mapped on top to find a place so
-/// aligned. Null and errno if the system refuses.
+/// `size` is a multiple of `alignment`, a power of two; `slack` is what must be mapped in addition to find an aligned
+/// place. Null and errno if the system refuses.
 char* map_aligned(std::size_t size, std::size_t alignment, std::size_t slack) noexcept {
   auto* low = static_cast<char*>(map_small_pages(size + slack));
   if (low == nullptr) return nullptr;
-  // As high as it goes: mappings come top down, so the next slab will end where this one begins, and both are one
+  // As high as possible: mappings come top down, so the next slab will end where this one begins, and both are one
   // mapping.
   char* const high = low + size + slack;
   char* const base = round_down(high - size, alignment);
-  // If the system refuses these, some address space stays taken, and no memory.
+  // If the system refuses these, some address space stays reserved, but no memory.
   if (base != low) calls().unmap(low, static_cast<std::size_t>(base - low));
   if (base + size != high) calls().unmap(base + size, static_cast<std::size_t>(high - (base + size)));
   return base;

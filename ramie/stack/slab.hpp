@@ -1,11 +1,11 @@
 // A slab: equal slots of address space in one mapping, each aligned to its size, and their descriptors in another.
 //
 // All slabs of the process are in one list that only grows, so that a signal handler can walk it at any time:
-//  S1 map_slab maps both parts; nobody else knows of the slab.
+//  S1 map_slab maps both parts; no other thread knows of the slab.
 //  S2 publish puts it into the list (release); find_stack and for_each_stack load the list's head (acquire) and see it
 //     whole.
 //  S3 hand_out makes the descriptor of the next slot and then raises `handed_out` (release). A reader that loads it
-//     (acquire) looks at no descriptor beyond, so it sees none half made, and touches no page of them that is unused.
+//     (acquire) reads no descriptor beyond, so it sees none half made, and touches no unused page of them.
 // Nothing is ever unmapped or taken out. The pages behind both parts are untouched until their slot is handed out.
 #pragma once
 
@@ -25,7 +25,7 @@ struct alignas(64) slab {
   stack_class* owner;
   slab* next;  // in the list of all; constant once published
   std::uint32_t slots;
-  std::uint32_t first_index;              // what slot 0 is called in its class
+  std::uint32_t first_index;              // the index of slot 0 in its class
   std::atomic<std::uint32_t> handed_out;  // slots 0 to this have descriptors; written under the lock of the class
 
   [[nodiscard]] stack* descriptor(std::size_t slot) noexcept { return reinterpret_cast<stack*>(this + 1) + slot; }
@@ -33,7 +33,7 @@ struct alignas(64) slab {
 
 static_assert(sizeof(slab) % alignof(stack) == 0);
 
-/// The tops of neighbouring stacks are shifted against each other by a cache line, in so many steps. Without this all
+/// The tops of neighbouring stacks are shifted against each other by a cache line, in this many steps. Without this all
 /// of them lie on the same few cache sets. Measured, six lines at the top of each of N stacks written in turn, ns a
 /// stack with 1, 8, 16, 32 colours: N = 1,024: 25, 17, 6.5, 6.2; N = 65,536: 40, 28, 23, 22. A step costs 64 bytes of
 /// the one page a parked fiber needs.
@@ -41,14 +41,14 @@ inline constexpr std::size_t colours = 16;
 inline constexpr std::size_t colour_step = 64;
 inline constexpr std::size_t colour_size_max = (colours - 1) * colour_step;
 
-/// S1. Null if the system refuses, and `why`. `slots` must be at least 1.
+/// S1. Null if the system refuses, and `why` says so. `slots` must be at least 1.
 slab* map_slab(stack_class& owner, std::size_t slot_size, std::uint32_t slots, std::uint32_t first_index,
                refusal& why) noexcept;
 
 /// S2.
 void publish(slab& s) noexcept;
 
-/// Where the list of all slabs begins, for debuggers.
+/// The head of the list of all slabs, for debuggers.
 [[nodiscard]] const void* slab_list() noexcept;
 
 /// Under the lock of the class.

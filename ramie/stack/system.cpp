@@ -12,7 +12,7 @@ namespace ramie::detail {
 
 namespace {
 
-// PIDFD_SELF: what the kernel takes for "the calling thread" in the place of a pidfd (Linux 6.14). Its memory is that
+// PIDFD_SELF: what the kernel takes for "the calling thread" in place of a pidfd (Linux 6.14). Its memory is that
 // of the process. (The value for "this process" was changed after it had been released.)
 constexpr int pidfd_self = -10000;
 
@@ -21,12 +21,6 @@ void* map(std::size_t size) noexcept {
   // 2 MiB.
   void* memory =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
-
-void* map_again(void* address, std::size_t size) noexcept {
-  void* memory = ::mmap(address, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_FIXED, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
@@ -42,7 +36,7 @@ ssize_t advise_ranges(const iovec* ranges, std::size_t count, int advice) noexce
     return -1;
   }
   const long done = ::syscall(SYS_process_madvise, pidfd_self, ranges, count, advice, 0);
-  // No such call, no such sentinel, advice not for this call, or a sandbox forbids it: it will not get better.
+  // No such call, no such sentinel, advice not for this call, or a sandbox forbids it: trying again will not help.
   if (done < 0 && (errno == ENOSYS || errno == EBADF || errno == EPERM || errno == ESRCH))
     missing.store(true, std::memory_order_relaxed);
   return done;
@@ -66,10 +60,10 @@ constinit std::atomic<const memory_calls*> replaced{nullptr};
 
 }  // namespace
 
-constinit const memory_calls kernel_calls{map, unmap, map_again, advise, advise_ranges, protect, max_map_count};
+constinit const memory_calls kernel_calls{map, unmap, advise, advise_ranges, protect, max_map_count};
 
 const memory_calls& calls() noexcept {
-  const memory_calls* r = replaced.load(std::memory_order_acquire);  // with the release in replace_calls
+  const memory_calls* r = replaced.load(std::memory_order_acquire);  // pairs with the release in replace_calls
   return r != nullptr ? *r : kernel_calls;
 }
 
@@ -84,7 +78,7 @@ std::size_t advise_all(const iovec* ranges, std::size_t count, int advice) noexc
     const ssize_t done = calls().advise_ranges(ranges, count, advice);
     if (done >= 0 && static_cast<std::size_t>(done) == size) return count;
   }
-  // Advice given twice does no harm, so it is not worth knowing how far the call above got.
+  // Giving advice twice does no harm, so how far the call above got need not be known.
   for (std::size_t i = 0; i < count; ++i)
     if (calls().advise(ranges[i].iov_base, ranges[i].iov_len, advice) != 0) return i;
   return count;

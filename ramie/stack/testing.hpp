@@ -51,9 +51,6 @@ class failing_calls {
   static int unmap(void* address, std::size_t size) noexcept {
     return fails() ? -1 : kernel_calls.unmap(address, size);
   }
-  static void* map_again(void* address, std::size_t size) noexcept {
-    return fails() ? nullptr : kernel_calls.map_again(address, size);
-  }
   static int advise(void* address, std::size_t size, int advice) noexcept {
     return fails() ? -1 : kernel_calls.advise(address, size, advice);
   }
@@ -64,8 +61,7 @@ class failing_calls {
     return fails() ? -1 : kernel_calls.protect(address, size, protection);
   }
 
-  static inline const memory_calls table{
-      map, unmap, map_again, advise, advise_ranges, protect, kernel_calls.max_map_count};
+  static inline const memory_calls table{map, unmap, advise, advise_ranges, protect, kernel_calls.max_map_count};
   static inline std::atomic<std::size_t> made_{0}, first_{0}, last_{0};
   static inline std::atomic<int> code_{0};
 };
@@ -79,11 +75,11 @@ class replaced_calls {
   replaced_calls& operator=(const replaced_calls&) = delete;
 };
 
-/// Whether the byte can be read, found out without a signal: the kernel reads it for us. Not for two threads at once.
+/// Whether the byte can be read, without a signal: the kernel reads it for us. One thread at a time.
 inline bool readable(const void* address) noexcept {
   static int ends[2] = {-1, -1};
   if (ends[0] < 0 && ::pipe(ends) != 0) std::abort();
-  // Past the sanitizers' wrappers, which would complain of the byte themselves.
+  // Bypasses the sanitizers' wrappers, which would report the byte themselves.
   if (::syscall(SYS_write, ends[1], address, 1) != 1) return false;
   char byte;
   return ::syscall(SYS_read, ends[0], &byte, 1) == 1;
@@ -100,14 +96,14 @@ inline void release_all(std::vector<stack*>& stacks) {
   stacks.clear();
 }
 
-/// The kinds of guard that can be had here.
+/// The kinds of guard available here.
 inline std::vector<guard_kind> kinds() {
-  std::vector<guard_kind> here{guard_kind::mprotect, guard_kind::none, guard_kind::fresh};
+  std::vector<guard_kind> here{guard_kind::mprotect, guard_kind::none};
   if (kernel_has_guard_advice()) here.push_back(guard_kind::madvise);
   return here;
 }
 
-/// Runs `f` on `s` and comes back when it returns. If it never does, `abandon` goes back from within it.
+/// Runs `f` on `s` and returns when it returns. If it never does, `abandon` switches back from within it.
 class excursion {
  public:
   explicit excursion(stack& s) noexcept : stack_{s} {}
@@ -133,7 +129,7 @@ class excursion {
   }
 
   [[noreturn]] void abandon() noexcept {
-    // Nothing of this frame may be touched once the sanitizer was told: it takes frames it keeps elsewhere away then.
+    // After this call nothing of this frame may be touched: the sanitizer frees the frames that it keeps elsewhere.
     leaving_.before(home_stack_.first, home_stack_.second, home_fiber_, true);
     static_cast<void>(switch_context(never_, home_, {}));
     __builtin_unreachable();

@@ -1,10 +1,10 @@
-// A meeting point, over and over again, as std::barrier.
+// A meeting point that is used again and again, as std::barrier.
 //
-//  B1 The number is the phase and what is still missing in it (both 31 bits). An arrival lowers what is missing.
-//  B2 The last arrival runs the completion function, with the lock free, for it may suspend. Nothing is missing
+//  B1 The number holds the phase and what is still missing in it (31 bits each). An arrival lowers what is missing.
+//  B2 The last arrival runs the completion function with the lock free, because it may suspend. Nothing is missing
 //     meanwhile, so a further arrival is an error, and waiters of this phase queue up.
-//  B3 Then it takes the lock again, starts the next phase with what is expected by then, and lets all waiters go on. All
-//     who wait are of the phase that ends: nobody could arrive in the next one.
+//  B3 Then it takes the lock again, starts the next phase with what is expected by then, and wakes all waiters. All of
+//     them are of the phase that ends: no arrival in the next one was possible.
 // The rest as in wait_queue.hpp.
 #pragma once
 
@@ -52,8 +52,8 @@ class barrier_core {
 
 }  // namespace detail
 
-/// A number of fibers or plain threads, or both, meet here in each phase. The completion function runs once a phase, in
-/// the last to arrive, before anybody goes on. It may suspend; an exception from it ends the process.
+/// A number of fibers, plain threads, or both meet here in each phase. The completion function runs once a phase, in
+/// the last to arrive, before any of them continues. It may suspend; an exception from it ends the process.
 template <class Completion = detail::no_completion>
 class barrier {
   static_assert(std::is_invocable_v<Completion&>, "ramie::barrier: the completion function takes no arguments");
@@ -97,7 +97,7 @@ class barrier {
     else core_.wait(phase, where);
   }
 
-  /// Arrives and takes no part any more: later phases expect one less.
+  /// Arrives and leaves: later phases expect one less.
   void arrive_and_drop() {
     std::uint32_t phase = 0;
     if (core_.arrive(1, true, phase)) complete();

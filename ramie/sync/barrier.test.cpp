@@ -88,7 +88,7 @@ TEST_P(barriers, are_cancelled_with_the_arrival_made) {
     barrier<> meet{21};
     // A fiber that is stopped before its start runs all the same, up to its first wait.
     expect_cancelled([&] { meet.arrive_and_wait(); });
-    meet.arrive_and_wait();  // after 20 who gave up
+    meet.arrive_and_wait();  // after 20 that gave up
   });
 }
 

@@ -13,7 +13,7 @@ bool condition_variable::arm(node& n, detail::wait& pause) noexcept {
   // Release: the notifier's claim looks at the descriptor. Acquire: what was done before the notification.
   if (n.what.compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel, std::memory_order_acquire))
     return true;
-  // If a canceller was quicker, the wait has to be seen to its end all the same; the notification counts.
+  // If a canceller was faster, the wait still has to run to its end; the notification counts.
   if (!pause.withdraw()) pause.suspend();
   return false;
 }

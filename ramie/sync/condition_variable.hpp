@@ -1,13 +1,13 @@
 // Waiting for a condition that a lock guards, with any lock, as std::condition_variable_any.
 //
 //  C1 A waiter links its node, not armed yet, and only then unlocks the user's lock: a notification from then on finds
-//     it. The user's unlock may do anything, suspend too, so the wait is armed after it.
-//  C2 Then it arms and puts the reference into its node by compare-and-swap, unless a notification came already: then it
-//     takes the wait back. It does not touch the condition variable for that, which may be gone since the notification.
-//  C3 A notifier unlinks the first node, under the internal lock, and exchanges "notified" for what is in it. If that was
-//     a reference it claims the wait; if the claim fails (a timeout, a cancellation) it tries the next node: a
-//     notification is not lost.
-//  C4 However the wait ended, the user's lock is taken again before anything is returned or thrown.
+//     the node. The user's unlock may do anything, also suspend, so the wait is armed after it.
+//  C2 Then it arms and puts the reference into its node by compare-and-swap. If a notification came first, it withdraws
+//     the wait instead, without touching the condition variable, which may be gone since the notification.
+//  C3 A notifier unlinks the first node under the internal lock, and exchanges "notified" for the node's content. If
+//     that was a reference, it claims the wait; if the claim fails (a timeout, a cancellation), it tries the next node:
+//     a notification is not lost.
+//  C4 However the wait ends, the user's lock is taken again before anything is returned or thrown.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -24,15 +24,15 @@ namespace ramie {
 
 /// Works with every lock that has lock() and unlock(). Fibers and plain threads may use the same one. Waits may end
 /// without a notification, as with std: use a predicate. A fiber that is asked to stop while it waits locks again and
-/// throws `cancelled`; one that was asked before throws at once. All waits throw resource_error if there is no stack
-/// for other work, with the lock held. May be destroyed when everybody who waited was notified or has returned.
+/// throws `cancelled`; one that was asked before throws at once. All waits throw resource_error, with the lock held, if
+/// there is no stack for other work. It may be destroyed when every waiter was notified or has returned.
 class condition_variable {
  public:
   constexpr condition_variable() noexcept = default;
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
 
-  /// Lets the one go on that has waited longest. Does not suspend. Any fiber or thread, with the lock or without.
+  /// Wakes the waiter that has waited longest. Does not suspend. Any fiber or thread, with the lock or without.
   void notify_one() noexcept;
   void notify_all() noexcept;
 
@@ -56,7 +56,7 @@ class condition_variable {
         detail::attempt_until(deadline, [&](detail::steady_time t) { return wait_before(lock, &t, where); });
     return notified ? std::cv_status::no_timeout : std::cv_status::timeout;
   }
-  /// Returns what `condition()` says in the end.
+  /// Returns the last result of `condition()`.
   template <class Lock, class Clock, class Duration, class Predicate>
     requires std::is_invocable_r_v<bool, Predicate&>
   bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> deadline, Predicate condition,

@@ -1,4 +1,4 @@
-// No notification is lost, whoever waits, with whichever lock; and the lock is held again however a wait ends.
+// No notification is lost, whatever the waiter and the lock; and the lock is held again however a wait ends.
 #include <ramie/sync/condition_variable.hpp>
 
 #include <ramie/sync/mutex.hpp>
@@ -112,7 +112,7 @@ struct slow_lock {
   void lock() { m.lock(); }
   void unlock() {
     m.unlock();
-    if (detail::current_forks() != nullptr) this_fiber::sleep_for(1us);
+    if (detail::current_worker() != nullptr) this_fiber::sleep_for(1us);
   }
 };
 TEST_P(condition, works_with_a_lock_that_suspends) { pass_through_a_buffer<slow_lock>(options(), rounds(200)); }
@@ -158,8 +158,8 @@ TEST_P(condition, waits_no_longer_than_told) {
 }
 
 TEST_P(condition, passes_a_notification_on_when_its_receiver_runs_out_of_time) {
-  // One of two waiters has a deadline at about the time of the only notification; whoever times out, the other one, or
-  // this one, must have got it.
+  // One of two waiters has a deadline at about the time of the only notification; if one times out, the other must have
+  // got the notification.
   in_runtime([] {
     for (int round = 0; round < rounds(300); ++round) {
       mutex m;
@@ -228,7 +228,7 @@ TEST_P(condition, passes_a_notification_on_when_its_receiver_is_cancelled) {
         std::unique_lock lock{m};
         ++waiting;
         changed.wait(lock, [&] { return go; });
-        changed.notify_one();  // in turns
+        changed.notify_one();  // each in its turn
       };
       auto a = spawn(wait);
       auto b = spawn(wait);
@@ -263,7 +263,7 @@ TEST_P(condition, may_be_destroyed_when_all_were_notified) {
       std::unique_lock lock{m};
       ++waiting;
       changed->wait(lock);
-      while (!go) std::abort();  // nobody else notifies
+      while (!go) std::abort();  // there is no other notifier
     };
     auto a = rt.spawn(wait);
     auto b = rt.spawn(wait);

@@ -1,7 +1,8 @@
-// The parts of semaphore, latch, wait_group and event that need not be inlined.
+// The parts of semaphore, latch, wait_group, event and limited_scope that need not be inlined.
 #include <ramie/base/error.hpp>
 #include <ramie/sync/event.hpp>
 #include <ramie/sync/latch.hpp>
+#include <ramie/sync/limited_scope.hpp>
 #include <ramie/sync/semaphore.hpp>
 #include <ramie/sync/wait_group.hpp>
 
@@ -14,6 +15,12 @@ namespace detail {
 void throw_too_many_permits(std::ptrdiff_t most) {
   throw usage_error{"ramie: semaphore: release of a negative number, or of more than its maximum of " +
                     std::to_string(most) + " permits"};
+}
+
+std::ptrdiff_t checked_limit(std::ptrdiff_t limit) {
+  if (limit <= 0)
+    throw invalid_argument{"ramie: limited_scope: limit is " + std::to_string(limit) + "; it must be more than 0"};
+  return limit;
 }
 
 bool await_zero(wait_queue& queue, const wait_site& site, steady_time deadline) {

@@ -10,8 +10,8 @@ namespace ramie::detail {
 
 using steady_time = std::chrono::steady_clock::time_point;
 
-/// In the steady clock's own ticks, rounded up; what lies beyond its range becomes its last moment, or
-/// its epoch, which is long past.
+/// In the steady clock's own ticks, rounded up. What lies beyond its range becomes its last moment, or its epoch, which
+/// is long past.
 template <class Duration>
 [[nodiscard]] steady_time saturated(std::chrono::time_point<std::chrono::steady_clock, Duration> t) noexcept {
   using ticks = steady_time::duration;
@@ -21,8 +21,8 @@ template <class Duration>
   return std::chrono::ceil<ticks>(t);
 }
 
-/// Calls `attempt(steady deadline)`, which waits that long at most and says whether it had success, until it has or the
-/// time has come. Other clocks than the steady one may be set meanwhile: then it looks again.
+/// Calls `attempt(steady deadline)`, which waits until then at most and returns whether it succeeded, until it succeeds
+/// or the time has come. Clocks other than the steady one may be set meanwhile, so the time is looked at again.
 template <class Clock, class Duration, class Attempt>
 auto attempt_until(std::chrono::time_point<Clock, Duration> deadline, Attempt&& attempt) {
   if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {

@@ -10,12 +10,12 @@
 
 namespace ramie {
 
-/// How an event is taken back: by `reset` alone, or by each waiter that it lets go on.
+/// How an event is taken back: by `reset` alone, or by each waiter that it releases.
 enum class event_reset : std::uint8_t { manual, automatic };
 
-/// Set or not; waiters go on while it is set. With event_reset::manual all of them do, and it stays set until `reset`;
-/// with event_reset::automatic one of them does, and takes it back with that. Fibers and plain threads may use all of
-/// it alike. A waiter may destroy it as soon as its wait has returned, if it is the last.
+/// Set or not; waiters continue while it is set. With event_reset::manual all of them do, and it stays set until
+/// `reset`; with event_reset::automatic one of them does, and that resets it. Fibers and plain threads may use all of
+/// it alike. The last waiter may destroy it as soon as its wait has returned.
 class event : public detail::timed_waits<event> {
  public:
   constexpr explicit event(event_reset how = event_reset::manual, bool is_set = false) noexcept
@@ -23,16 +23,16 @@ class event : public detail::timed_waits<event> {
   event(const event&) = delete;
   event& operator=(const event&) = delete;
 
-  /// Sets it. Manual: lets all waiters go on. Automatic: lets the one go on that has waited longest, and is not set
-  /// then; if nobody waits, it is set until somebody does. Does not suspend.
+  /// Sets it. Manual: wakes all waiters. Automatic: wakes the waiter that has waited longest, and is not set then;
+  /// without a waiter, it stays set until one comes. Does not suspend.
   void set() noexcept;
 
-  /// Takes it back. Does not suspend.
+  /// Resets it. Does not suspend.
   void reset() noexcept;
 
   [[nodiscard]] bool is_set() const noexcept { return queue_.is(1); }
 
-  /// True if it is set; an automatic one is taken back then. Does not suspend.
+  /// True if it is set; an automatic one is reset by that. Does not suspend.
   [[nodiscard]] bool try_wait() noexcept {
     if (how_ == event_reset::manual) return is_set();
     const std::uint64_t value = queue_.lock();
@@ -49,6 +49,7 @@ class event : public detail::timed_waits<event> {
 
  private:
   friend timed_waits;
+  friend struct detail::waitable_access;
   bool wait_before(detail::steady_time deadline, const std::source_location& where);
 
   detail::wait_queue queue_;  // the number: 1 if set

@@ -10,16 +10,16 @@
 
 namespace ramie {
 
-/// Fibers and plain threads may use all of it alike. A waiter may destroy it as soon as its wait has returned. What
-/// waits is in zero_count and timed_waits: try_wait, wait, wait_for, wait_until.
+/// Fibers and plain threads may use all of it alike. A waiter may destroy it as soon as its wait has returned. The
+/// waiting functions are in zero_count and timed_waits: try_wait, wait, wait_for, wait_until.
 class latch : public detail::zero_count<latch> {
  public:
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::int32_t>::max(); }
 
-  /// Opens after `expected` count-downs; is open at once if that is 0.
+  /// Opens after `expected` count-downs; it is open at once if that is 0.
   constexpr explicit latch(std::ptrdiff_t expected) noexcept : zero_count{static_cast<std::uint64_t>(expected)} {}
 
-  /// Takes `n` off the count, and lets all waiters go on if it is zero then. Does not suspend. Throws usage_error, and
+  /// Takes `n` off the count, and wakes all waiters if that makes it zero. Does not suspend. Throws usage_error, and
   /// changes nothing, if the count is less than `n`.
   void count_down(std::ptrdiff_t n = 1);
 

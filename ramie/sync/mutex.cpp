@@ -1,52 +1,51 @@
-// A word says how the mutex is; a queue holds those who wait; a favour spares the worker that alone uses it all atomic
-// instructions.
+// A word holds the state of the mutex; a queue holds the waiters; a favour spares a worker that is the only user of the
+// mutex all atomic instructions.
 //
 //   word = locked | busy | waiting | woken | favoured | ending
 //
 // Without a favour:
-//  M1 Whoever turns `locked` on has the mutex, first come, first served: those who wait are not asked ("barging"). A
-//     holder that goes on using it loses no time to a switch that way.
+//  M1 The one that turns `locked` on has the mutex, regardless of the waiters ("barging"). So a holder that locks it
+//     again and again loses no time to switches.
 //  M2 `busy` guards the queue, for a few dozen instructions. `waiting` is on when the queue is not empty.
-//  M3 Who finds it locked spins a little if the holder is likely to run on another CPU. Then he takes `busy`, arms,
-//     links his node, and gives `busy` back with `waiting` on, all in one step that succeeds only while `locked` is on:
-//     so the holder's unlock is still to come, and will see it. Then he suspends.
-//  M4 Unlock finds `waiting`: it takes `busy`, unlinks and claims the first, and turns `busy` and `locked` off and `woken`
-//     on, in one step; then it lets the claimed one go on. That step is the last that touches the mutex: whoever takes
-//     it next may destroy it. While `woken` is on no unlock wakes another: one at a time is on his way.
-//  M5 The woken one tries M1; he turns `woken` off when he has the mutex, or in the step of M3 in which he queues up again,
-//     in front this time. So at any time that the mutex is free and somebody waits, somebody is on his way.
-//  M6 After `passes_most` futile attempts, or 1 ms, he marks his node `starving`. Unlock then claims it and leaves
-//     `locked` on: the mutex is his before he runs.
-//  M7 Who runs out of time unlinks himself under `busy`. If he was woken and then ran out of time, he turns `woken` off
-//     while `locked` is on, and the holder will see to the others.
+//  M3 A caller that finds it locked spins a little if the holder is likely to run on another CPU. Then it takes `busy`,
+//     arms its wait, links its node, and gives `busy` back with `waiting` on, all in one step that succeeds only while
+//     `locked` is on: so the holder's unlock is still to come, and will see it. Then it suspends.
+//  M4 Unlock finds `waiting`: it takes `busy`, unlinks and claims the first waiter, and turns `busy` and `locked` off
+//     and `woken` on, in one step; then it wakes the claimed waiter. That step is the last that touches the mutex: the
+//     next holder may destroy it. While `woken` is on no unlock wakes another waiter: one at a time is on its way.
+//  M5 The woken waiter tries M1. It turns `woken` off when it gets the mutex, or in the step of M3 in which it queues
+//     up again, at the front this time. So whenever the mutex is free and there are waiters, one is on its way.
+//  M6 After `passes_most` failed attempts, or 1 ms, it marks its node `starving`. Unlock then claims it and leaves
+//     `locked` on: it owns the mutex before it runs.
+//  M7 A waiter that runs out of time unlinks itself under `busy`. If it was woken and then ran out of time, it turns
+//     `woken` off while `locked` is on, and the holder's unlock wakes the next.
 //
 // The favour (Dice, Moir, Scherer, "Quickly reacquirable locks", 2003): after 64 acquisitions in a row on one worker
-// the word becomes `favoured` for as long as no other worker or plain thread comes, and `held_` says whether the mutex
-// is held. Ending it costs a heavy fence, so the next favours are for 1024 in a row, which have cost as much. While it
-// lasts, the queue stays as it is: some may wait if somebody is on his way, who will end it. `inside` is the
+// the word becomes `favoured` until another worker or a plain thread comes, and `held_` says whether the mutex is held.
+// Ending a favour costs a heavy fence, so the next favours take 1024 in a row, which have cost as much. While it lasts,
+// the queue stays as it is: there may be waiters if one of them is on its way, which will end it. `inside` is the
 // favourite's own (favour_cell.hpp).
 //
-//  Favourite                                Anybody else, and the favourite who must wait
+//  Favourite                                Any other thread, and the favourite when it must wait
 //  F1 inside = this mutex; light fence      E1 word: favoured -> favoured | ending, by one of them; others wait
-//  F2 still the favourite? then take it:    E2 favourite = nobody; heavy fence (not by the favourite's own worker)
+//  F2 still the favourite? then take it:    E2 favourite = none; heavy fence (not by the favourite's own worker)
 //     held = 1 (unlock: held = 0)           E3 wait until inside is another
 //  F3 inside = none (release)               E4 word = waiting and woken as they were, and locked
-//                                              if held (release); go on with M1
+//                                              if held (release); continue with M1
 //
 // F1/F2 and E2/E3 cannot both miss each other (fence.hpp). A holder that got the mutex by favour and finds the favour
-// gone at its unlock, or unlocks on another worker, goes by M4, after E4.
+// gone at its unlock, or unlocks on another worker, unlocks by M4, after E4.
 //
-// Rejected: the favour from the first use on. Each mutex that two workers use, however short it lives, paid a heavy
-// fence then.
+// Rejected: the favour from the first use on. Each mutex that two workers use, however short-lived, then paid a heavy
+// fence.
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/this_fiber.hpp>
-#include <ramie/sched/backoff.hpp>
-#include <ramie/sched/cycles.hpp>
+#include <ramie/machine/backoff.hpp>
+#include <ramie/machine/cycles.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sync/mutex.hpp>
-#include <ramie/sync/recursive_mutex.hpp>
 
 #include <string>
 
@@ -54,8 +53,8 @@ namespace ramie {
 
 namespace {
 
-/// How often one who was woken may find the mutex taken, and how long he may have waited, until it is handed to him.
-/// Both guesses; the time is Go's.
+/// How often a woken waiter may find the mutex taken, and how long it may have waited, until the mutex is handed to it.
+/// Both are guesses; the time is Go's.
 constexpr int passes_most = 8;
 constexpr std::chrono::nanoseconds patience{1'000'000};
 
@@ -63,17 +62,17 @@ constexpr std::chrono::nanoseconds patience{1'000'000};
 /// Each look takes the cache line away from the holder.
 constexpr int spin_rounds = 6;
 
-/// So long goes on looking, with pauses of up to 256 instructions, who was woken and came too late. If he suspended at
-/// once, the next unlock would wake him again: a slow unlock and a stolen fiber (with a heavy fence) every few
-/// microseconds, for nothing.
+/// A woken waiter that finds the mutex taken looks again for this long, with pauses of up to 256 instructions. If it
+/// suspended at once, the next unlock would wake it again: a slow unlock and a stolen fiber (with a heavy fence) every
+/// few microseconds, for nothing.
 constexpr std::uint64_t linger_us = 40;
 
 void pause_in_round(int round) noexcept {
   for (int i = 4 << (round < 6 ? round : 6); i > 0; --i) detail::spin_pause();
 }
 
-/// Has this worker something else to do?
-bool others_are_ready(const detail::fork_deque* w) noexcept {
+/// Does this worker have other work?
+bool others_are_ready(const detail::worker_base* w) noexcept {
   return w != nullptr && static_cast<const detail::worker*>(w)->ready.size() != 0;
 }
 
@@ -81,27 +80,18 @@ std::string name_for_report() { return std::string{"fiber \""} + std::string{thi
 
 }  // namespace
 
-namespace detail {
-
-const void* thread_identity() noexcept {
-  static thread_local std::uint64_t own_address;
-  return reinterpret_cast<const char*>(&own_address) + 1;
-}
-
-}  // namespace detail
-
-void mutex::become_favourite(const detail::fork_deque* w) noexcept {
+void mutex::become_favourite(const detail::worker_base* w) noexcept {
   streak_ = 0;
   if (w == nullptr) return;
   std::uint32_t seen = word_.load(std::memory_order_relaxed);
   const bool unattended = (seen & (waiting | woken)) == waiting;
   if ((seen & busy) != 0 || (unattended && !RAMIE_PLANT(mutex_favour_unattended))) return;
-  // All in place before the word says so: E2, whose compare-and-swap reads this one, is later in each of them.
+  // Before the word says so. E1's compare-and-swap reads ours, so E2 and E4 are later in both modification orders.
   held_.store(true, std::memory_order_relaxed);
   favourite_.store(w->favours, std::memory_order_relaxed);
   const std::uint32_t next = (seen & ~locked) | favoured;
   if (word_.compare_exchange_strong(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
-  favourite_.store(nullptr, std::memory_order_relaxed);  // somebody waits; nobody else writes it meanwhile
+  favourite_.store(nullptr, std::memory_order_relaxed);  // there is a waiter; no other thread writes it meanwhile
   held_.store(false, std::memory_order_relaxed);
 }
 
@@ -111,7 +101,7 @@ void mutex::end_favour() noexcept {
     if ((seen & ending) == 0 && word_.compare_exchange_strong(seen, seen | ending, std::memory_order_acquire)) {
       const detail::favour_cell* const theirs = favourite_.load(std::memory_order_relaxed);
       favourite_.store(nullptr, std::memory_order_relaxed);
-      if (const detail::fork_deque* me = detail::current_forks(); me == nullptr || me->favours != theirs) {
+      if (const detail::worker_base* me = detail::current_worker(); me == nullptr || me->favours != theirs) {
         if (!RAMIE_PLANT(mutex_favour_no_fence)) detail::heavy_fence();
         for (int tries = 0; theirs->inside.load(std::memory_order_acquire) == this;) detail::pause_a_little(tries);
       }
@@ -135,7 +125,7 @@ bool mutex::try_lock_slowly() noexcept {
     } else if ((seen & locked) != 0) {
       return false;
     } else if (word_.compare_exchange_weak(seen, seen | locked, std::memory_order_acquire, std::memory_order_relaxed)) {
-      acquired(detail::current_forks());
+      acquired(detail::current_worker());
       return true;
     }
   }
@@ -163,7 +153,7 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
   else queue_.push_back(n);
   seen = word_.load(std::memory_order_relaxed);
   while ((seen & locked) != 0 || RAMIE_PLANT(mutex_unlock_unnoticed)) {
-    // Release: the node and its wait, for whoever takes `busy` next.
+    // Release: the node and its wait, for the next holder of `busy`.
     const std::uint32_t next = ((seen & ~busy) | waiting) & (awake ? ~woken : ~0u);
     if (word_.compare_exchange_weak(seen, next, std::memory_order_release, std::memory_order_relaxed)) return true;
   }
@@ -189,8 +179,8 @@ void mutex::dequeue(node& n) noexcept {
   word_.fetch_and(~off, std::memory_order_release);
 }
 
-/// Is the holder likely to run, on another CPU? Not if it got the mutex on this worker, nor if it waits itself.
-bool mutex::worth_spinning(const detail::fork_deque* w) const noexcept {
+/// Is the holder likely to run, on another CPU? Not if it got the mutex on this worker, or waits itself.
+bool mutex::worth_spinning(const detail::worker_base* w) const noexcept {
   if (w != nullptr && last_.load(std::memory_order_relaxed) == w) return false;
   if (w != nullptr && static_cast<const detail::worker*>(w)->owner->keeps_together()) return false;
   const void* holder = owner_.load(std::memory_order_acquire);  // the descriptor was made before it became the holder
@@ -206,22 +196,22 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     throw usage_error{"ramie: mutex: " + name_for_report() +
                       " locks it and holds it already; it would wait for itself (use recursive_mutex)"};
   }
-  if (detail::fork_deque* w = detail::current_forks(); w != nullptr) w->count_contended();
+  if (detail::worker_base* w = detail::current_worker(); w != nullptr) w->count_contended();
   const detail::owned_wait_site site{{detail::mutex_reason, where}, &owner_};
   detail::steady_time since{};
-  bool awake = false;  // woken is on for us
-  bool ended = false;  // a favour, by us
+  bool awake = false;  // `woken` is on for this caller
+  bool ended = false;  // a favour, by this caller
   int passes = 0;
   int round = 0;
-  std::uint64_t since_cycles = detail::cycles();  // when he came, or was woken
-  const auto may_linger = [&](const detail::fork_deque* w) {
+  std::uint64_t since_cycles = detail::cycles();  // when the caller came, or was woken
+  const auto may_linger = [&](const detail::worker_base* w) {
     return !others_are_ready(w) && detail::cycles() - since_cycles < detail::cycles_in_us(linger_us);
   };
   for (;;) {
     std::uint32_t seen = word_.load(std::memory_order_relaxed);
-    const detail::fork_deque* const w = detail::current_forks();
+    const detail::worker_base* const w = detail::current_worker();
     if ((seen & favoured) != 0) {
-      // Once at once. If there is a new one since, the mutex is much in use, and an end for each look would cost more.
+      // The first one at once. If there is a new one since, the mutex is much used, and ending each would cost more.
       if (ended && worth_spinning(w) && may_linger(w)) {
         pause_in_round(round++);
       } else {
@@ -233,7 +223,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     if ((seen & locked) == 0) {  // M1, M5
       if (word_.compare_exchange_weak(seen, (seen | locked) & (awake ? ~woken : ~0u), std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
-        acquired(detail::current_forks());
+        acquired(detail::current_worker());
         return true;
       }
       continue;
@@ -245,7 +235,9 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     const auto now = detail::os_now();
     if (since == detail::steady_time{}) since = now;
     if (deadline != nullptr && now >= *deadline) {  // M7
-      if (awake && !word_.compare_exchange_strong(seen, seen & ~woken, std::memory_order_relaxed)) continue;
+      if (awake && !RAMIE_PLANT(mutex_woken_left_on) &&
+          !word_.compare_exchange_strong(seen, seen & ~woken, std::memory_order_relaxed))
+        continue;
       return false;
     }
     node n;
@@ -253,7 +245,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
     detail::wait pause{detail::wait::kind::uninterruptible, site, detail::wait::wakers::under_one_lock};
     n.waiter = pause.ref();
     if (!enqueue(n, passes > 0, awake)) {
-      pause.withdraw();  // nobody could claim it
+      pause.withdraw();  // no waker could claim it
       continue;
     }
     awake = false;
@@ -269,7 +261,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
       return false;
     }
     if (n.was_handed) {
-      acquired(detail::current_forks());
+      acquired(detail::current_worker());
       return true;
     }
     awake = true;
@@ -311,13 +303,11 @@ void mutex::unlock_slowly() noexcept {
 }
 
 void mutex::unlocked_by_stranger() const {
-  throw usage_error{"ramie: mutex: " + name_for_report() + " unlocks it and does not hold it"};
+  throw usage_error{"ramie: mutex: " + name_for_report() + " unlocks it but does not hold it"};
 }
 
 void mutex::destroyed_in_use() const noexcept {
-  detail::fatal("a mutex is destroyed while somebody holds it or waits for it", __FILE__, __LINE__);
+  detail::fatal("a mutex was destroyed while it was held or waited for", __FILE__, __LINE__);
 }
-
-void recursive_mutex::throw_too_deep() { throw usage_error{"ramie: recursive_mutex: locked too often"}; }
 
 }  // namespace ramie

@@ -18,7 +18,7 @@ bool once_flag::begin() {
     }
     if (by_.load(std::memory_order_relaxed) == me) {
       queue_.unlock(under_way);
-      throw usage_error{"ramie: call_once: the function called call_once with its own flag, which waits for itself"};
+      throw usage_error{"ramie: call_once: the function called call_once with its own flag, and would wait for itself"};
     }
     queue_.unlock_and_wait(under_way, {"call_once", {}});
   }

@@ -1,10 +1,10 @@
-// Something that is done once, whoever comes first, as std::call_once.
+// Something that is done once, by the first caller, as std::call_once.
 //
-//  O1 The number: not done, under way, done. Whoever finds "not done" makes it "under way" and calls the function, with
-//     the lock free.
-//  O2 Others who find "under way" wait.
-//  O3 When the function has returned, the number becomes "done" and all waiters go on. If it threw, the number becomes
-//     "not done" again, and they go on too: the first to come is the next to try.
+//  O1 The number: not done, under way, done. The caller that finds "not done" makes it "under way" and calls the
+//     function, with the lock free.
+//  O2 Callers that find "under way" wait.
+//  O3 When the function has returned, the number becomes "done" and all waiters are woken. If it threw, the number
+//     becomes "not done", and they are woken too: the first to run is the next to try.
 // The rest as in wait_queue.hpp.
 #pragma once
 
@@ -34,12 +34,12 @@ class once_flag {
   static constexpr std::uint64_t not_done = 0, under_way = 1, done = 2;
 
   [[nodiscard]] bool is_done() const noexcept { return queue_.is(done); }
-  /// True if the caller is to do it. Suspends while somebody else does. Throws usage_error if that is the caller.
+  /// True if the caller is to do it. Suspends while another caller does. Throws usage_error if the caller itself does.
   bool begin();
   void end(bool success) noexcept;
 
   detail::wait_queue queue_;
-  detail::atomic<const void*> by_{nullptr};  // who does it (identity.hpp)
+  detail::atomic<const void*> by_{nullptr};  // the caller that does it (identity.hpp)
 };
 
 /// Calls f(args...) if no call through `flag` has returned yet. Returns when one has: other callers suspend meanwhile.

@@ -27,7 +27,7 @@ TEST_P(once, is_once_for_all) {
             calls += n;
           },
           1);
-      EXPECT_EQ(calls, 1);  // others see it done, not under way
+      EXPECT_EQ(calls, 1);  // the others find it done, not under way
     });
   }
 }

@@ -9,29 +9,29 @@
 namespace ramie {
 
 /// As std::recursive_mutex: free again after as many unlocks as locks. The holder is a fiber or a plain thread; a fork
-/// job that another worker took is somebody else than the fiber that forked it. Otherwise as `mutex`.
+/// job that another worker took is another caller than the fiber that forked it. Otherwise as `mutex`.
 class recursive_mutex {
  public:
   constexpr recursive_mutex() noexcept = default;
   recursive_mutex(const recursive_mutex&) = delete;
   recursive_mutex& operator=(const recursive_mutex&) = delete;
 
-  /// Suspends until the mutex is the caller's. Throws usage_error after 4,294,967,295 locks.
+  /// Suspends until the caller holds it. Throws usage_error after 4,294,967,295 locks.
   void lock(std::source_location where = std::source_location::current()) {
     if (!mutex_.is_mine()) mutex_.lock(where);
     deeper();
   }
-  /// False if somebody else has it. Does not suspend.
+  /// False if another caller holds it. Does not suspend.
   [[nodiscard]] bool try_lock() {
     if (!mutex_.is_mine() && !mutex_.try_lock()) return false;
     deeper();
     return true;
   }
-  /// Does not suspend. Throws usage_error if the mutex is not the caller's.
+  /// Does not suspend. Throws usage_error if the caller does not hold it.
   void unlock() {
     if (mutex_.is_mine() && depth_ > 1) --depth_;
     else if (mutex_.is_mine()) depth_ = 0, mutex_.unlock();
-    else mutex_.unlock();  // says what is wrong
+    else mutex_.unlock();  // reports the misuse
   }
 
  protected:
@@ -50,10 +50,10 @@ class recursive_mutex {
   [[noreturn]] static void throw_too_deep();
 
   timed_mutex mutex_;
-  std::uint32_t depth_ = 0;  // the holder's
+  std::uint32_t depth_ = 0;  // belongs to the holder
 };
 
-/// recursive_mutex with timed forms, as std::recursive_timed_mutex: they return false if it was not to be had in time.
+/// recursive_mutex with timed forms, as std::recursive_timed_mutex: they return false if it was not free in time.
 class recursive_timed_mutex : recursive_mutex, public detail::timed_locks<recursive_timed_mutex> {
  public:
   using recursive_mutex::lock;

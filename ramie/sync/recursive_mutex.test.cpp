@@ -60,7 +60,7 @@ TEST_P(recursive, waits_no_longer_than_told) {
   in_runtime([] {
     recursive_timed_mutex m;
     m.lock();
-    EXPECT_TRUE(m.try_lock_for(1h));  // his own
+    EXPECT_TRUE(m.try_lock_for(1h));  // held by the caller
     m.unlock();
     spawn([&] {
       EXPECT_FALSE(m.try_lock_for(1ms));

@@ -1,7 +1,7 @@
 // A number of permits, as std::counting_semaphore.
 //
-// A released permit goes straight to the fiber that has waited longest; nobody can take it before that one runs. So a
-// waiter is never passed over, and an acquire that finds a permit free finds nobody waiting. See wait_queue.hpp.
+// A released permit goes straight to the waiter that has waited longest; no other caller can take it before that one
+// runs. So no waiter is passed over, and an acquire that finds a free permit finds no waiter. See wait_queue.hpp.
 #pragma once
 
 #include <ramie/sync/deadline.hpp>
@@ -18,14 +18,14 @@ namespace detail {
 [[noreturn]] void throw_too_many_permits(std::ptrdiff_t most);
 }
 
-/// Fibers and plain threads may use all of it alike. May be destroyed as soon as nobody waits any more, even if a
+/// Fibers and plain threads may use all of it alike. It may be destroyed as soon as there is no waiter, even if a
 /// `release` that woke the last waiter has not returned.
 template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
   static_assert(LeastMax >= 0);
 
  public:
-  /// `permits` free ones at first.
+  /// Starts with `permits` free permits.
   constexpr explicit counting_semaphore(std::ptrdiff_t permits) noexcept
       : queue_{static_cast<std::uint64_t>(permits)} {}
   counting_semaphore(const counting_semaphore&) = delete;
@@ -65,10 +65,10 @@ class counting_semaphore {
     return detail::attempt_until(deadline, [&](detail::steady_time t) { return acquire_before(t, where); });
   }
 
-  /// Gives `n` permits back, or out for the first time. Does not suspend. Any fiber or thread. Throws usage_error, and
-  /// gives none, if there would be more than max().
+  /// Gives `n` permits back, or adds new ones. Does not suspend. Any fiber or thread. Throws usage_error, and gives
+  /// none, if there would be more than max().
   void release(std::ptrdiff_t n = 1) {
-    detail::claimed_waits woken;  // go on when the lock is free
+    detail::claimed_waits woken;  // woken when the lock is free
     std::uint64_t free = queue_.lock();
     std::uint64_t rest = static_cast<std::uint64_t>(n);
     if (n < 0 || rest > static_cast<std::uint64_t>(LeastMax) - free) [[unlikely]] {
@@ -80,6 +80,7 @@ class counting_semaphore {
   }
 
  private:
+  friend struct detail::waitable_access;
   RAMIE_ALWAYS_INLINE bool take_free() noexcept {
     bool unlocked = false;
     const std::uint64_t free = queue_.peek(unlocked);
@@ -92,7 +93,7 @@ class counting_semaphore {
     return true;
   }
 
-  detail::wait_queue queue_;  // the number: free permits; none while somebody waits
+  detail::wait_queue queue_;  // the number: free permits; none while there are waiters
 };
 
 using binary_semaphore = counting_semaphore<1>;

@@ -136,7 +136,7 @@ TEST_P(semaphores, lose_no_permit_to_those_who_are_cancelled) {
 }
 
 TEST(semaphores_on_one_worker, give_to_who_has_waited_longest) {
-  // On several workers, and a spare one counts, the order of coming is not known.
+  // With several workers, spares included, the order of arrival is not known.
   run({.workers = 1, .spare_workers = 0}, [] {
     counting_semaphore<> s{0};
     std::vector<int> order;

@@ -1,12 +1,12 @@
 // One writer or many readers, as std::shared_mutex and std::shared_timed_mutex.
 //
-//  R1 The number is the count of readers, a bit for a writer, and a bit that says that somebody waits. Whoever comes when
-//     the lock may be his and nobody waits takes it, by one compare-and-swap; and so gives it back while nobody waits.
-//  R2 Everybody else queues up, so readers that keep coming do not keep a writer out.
-//  R3 Whoever leaves hands the lock to the first in the queue, and to the readers behind it if that is one, up to the
-//     next writer.
-//  R4 A writer that gives up waiting may have kept readers behind it from joining those who read: it lets them in.
-// So everybody's wait is bounded by those who came before. The rest as in wait_queue.hpp.
+//  R1 The number is the count of readers, a bit for a writer, and a bit that says that there are waiters. A caller that
+//     may have the lock takes it by one compare-and-swap while there are no waiters, and gives it back in the same way.
+//  R2 All other callers queue up, so readers that keep coming do not keep a writer out.
+//  R3 A caller that leaves hands the lock to the first in the queue if that one may have it, and, if it is a reader, to
+//     the readers behind it, up to the next writer.
+//  R4 A writer that gives up may have kept the readers behind it from joining the present readers: it admits them.
+// So every wait is bounded by the callers that came before. The rest as in wait_queue.hpp.
 #pragma once
 
 #include <ramie/sync/timed.hpp>
@@ -26,13 +26,13 @@ class shared_mutex {
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
 
-  /// Suspends until it is the caller's alone.
+  /// Suspends until the caller holds it alone.
   void lock(std::source_location where = std::source_location::current()) {
     if (!queue_.try_change(0, writer)) [[unlikely]]
       lock_slowly(writer, nullptr, where);
   }
   [[nodiscard]] bool try_lock() noexcept;
-  /// Throws usage_error if nobody holds it alone.
+  /// Throws usage_error if it is not held alone.
   void unlock() {
     if (!queue_.try_change(writer, 0)) [[unlikely]]
       unlock_slowly(writer);
@@ -62,7 +62,7 @@ class shared_mutex {
 
  private:
   void unlock_slowly(std::uint64_t how);
-  /// R3, R4: gives the lock of the number back, which is `value` but for those who enter and the bit.
+  /// R3, R4: gives the lock of the number back, which is `value` but for those admitted and the bit.
   void admit_and_unlock(std::uint64_t value) noexcept;
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool enter_shared() noexcept {
     bool unlocked = false;
@@ -73,7 +73,7 @@ class shared_mutex {
   detail::wait_queue queue_;
 };
 
-/// shared_mutex with timed forms: they return false if the lock was not to be had in time.
+/// shared_mutex with timed forms: they return false if the lock was not free in time.
 class shared_timed_mutex : shared_mutex, public detail::timed_locks<shared_timed_mutex> {
  public:
   using shared_mutex::lock;

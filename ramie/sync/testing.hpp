@@ -1,9 +1,10 @@
 // For the tests of this floor: where they run, and crowds of fibers and plain threads.
 #pragma once
 
-#include <ramie/fiber/runtime.hpp>
 #include <ramie/fiber/testing.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/machine/test_options.hpp>
+#include <ramie/runtime/runtime.hpp>
 
 #include <gtest/gtest.h>
 
@@ -37,7 +38,6 @@ class everywhere : public ::testing::TestWithParam<setting> {
   [[nodiscard]] static runtime_options options() {
     runtime_options o;
     o.workers = GetParam().workers;
-    o.migrate_always = GetParam().migrate;
     return o;
   }
   /// How often, where every wait goes by way of another worker's sleep.
@@ -45,19 +45,22 @@ class everywhere : public ::testing::TestWithParam<setting> {
     const int most = scaled(n);
     return GetParam().migrate && most > 8 ? most / 8 : most;
   }
-  /// Runs `f` in a fiber of a fresh runtime.
+  /// Runs `f` in a fiber of a new runtime.
   template <class F>
   static auto in_runtime(F&& f) {
     runtime rt{options()};
     return rt.run(std::forward<F>(f));
   }
+
+ private:
+  detail::with_test_options migrating_{{.migrate_always = GetParam().migrate}};
 };
 
 inline auto settings() {
   return ::testing::Values(setting{1, false}, setting{2, false}, setting{8, false}, setting{2, true}, setting{8, true});
 }
 
-/// Calls f(i) for i from 0 on, in so many fibers of `rt` and so many plain threads, all at once. Rethrows.
+/// Calls f(i) for i from 0 on, in that many fibers of `rt` and plain threads, all at once. Rethrows.
 template <class F>
 void crowd(runtime& rt, int fibers, int threads, F f) {
   std::vector<std::thread> others;
@@ -73,7 +76,7 @@ inline void let_others_run() {
   for (int i = 0; i < 20; ++i) this_fiber::yield();
 }
 
-/// Expects that `f` ends by `cancelled` in a fiber that is stopped before, while or after it begins to wait.
+/// Expects that `f` throws `cancelled` in a fiber that is stopped before, while or after it begins to wait.
 template <class F>
 void expect_cancelled(F f) {
   for (int round = 0; round < 20; ++round) {

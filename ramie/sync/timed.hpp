@@ -1,4 +1,4 @@
-// The timed forms that several classes have, made from one function of theirs that waits until a deadline.
+// The timed forms of several classes, each made from one member function that waits until a deadline.
 #pragma once
 
 #include <ramie/sync/deadline.hpp>
@@ -13,7 +13,7 @@ namespace ramie::detail {
 template <class Self>
 class timed_waits {
  public:
-  /// As `wait`, but no longer than `timeout`, or until `deadline`: false if there was still something to wait for.
+  /// As `wait`, but no longer than `timeout`, or until `deadline`: false if the wait was not over by then.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout,
                               std::source_location where = std::source_location::current()) {
@@ -31,7 +31,7 @@ class timed_waits {
 template <class Self>
 class timed_locks {
  public:
-  /// As `lock`, but no longer than `timeout`, or until `deadline`: false if it was not to be had in time.
+  /// As `lock`, but no longer than `timeout`, or until `deadline`: false if it was not free in time.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
                                   std::source_location where = std::source_location::current()) {

@@ -8,16 +8,16 @@
 
 namespace ramie {
 
-/// A counter that goes up and down; waiters go on when it is zero. May be used again then. Fibers and plain threads may
-/// use all of it alike. A waiter may destroy it as soon as its wait has returned. What waits is in zero_count and
-/// timed_waits: try_wait, wait, wait_for, wait_until.
+/// A counter that goes up and down; waiters continue when it is zero. It may be used again then. Fibers and plain
+/// threads may use all of it alike. A waiter may destroy it as soon as its wait has returned. The waiting functions are
+/// in zero_count and timed_waits: try_wait, wait, wait_for, wait_until.
 class wait_group : public detail::zero_count<wait_group> {
  public:
   constexpr explicit wait_group(std::ptrdiff_t n = 0) noexcept : zero_count{static_cast<std::uint64_t>(n)} {}
 
-  /// Adds `n`, which may be negative, to the counter, and lets all waiters go on if it is zero then. To be called
-  /// before the work that it counts starts. Does not suspend. Throws usage_error, and changes nothing, if the counter
-  /// would be negative.
+  /// Adds `n`, which may be negative, to the counter, and wakes all waiters if that makes it zero. Call it before the
+  /// work that it counts starts. Does not suspend. Throws usage_error, and changes nothing, if the counter would be
+  /// negative.
   void add(std::ptrdiff_t n = 1);
   /// One piece of work is done: add(-1).
   void done() { add(-1); }

@@ -1,34 +1,54 @@
-// Who waits at a primitive, and the number that says what for: the common half of semaphore, latch, barrier, event,
+// The waiters of a primitive, and the number that is its state: the common half of semaphore, latch, barrier, event,
 // wait_group, once_flag and future.
 //
-//  Q1 All that is known about the primitive is in the number and the list, and both belong to the holder of the
-//     number's lock (word_lock.hpp).
+//  Q1 The primitive's state is the number and the list; both belong to the holder of the number's lock (word_lock.hpp).
 //  Q2 A waiter arms its wait, links its node and gives the lock back, in this order, all under the lock; then it
 //     suspends.
-//  Q3 A waker, under the lock, unlinks nodes from the front and claims their waits. One that cannot be claimed has
-//     timed out or was cancelled; it is dropped, and the waker takes the next: nothing is handed to nobody.
-//  Q4 After it gave the lock back the waker lets the claimed go on. It touches nothing but their nodes, which live until
-//     then, because a claimed wait stands still: the primitive may be gone as soon as the first one goes on.
-//  Q5 A waiter that was not woken by a waker takes the lock and unlinks its node, if Q3 has not. So no waker looks at it
-//     afterwards.
+//  Q3 A waker, under the lock, unlinks nodes from the front and claims their waits. A wait that cannot be claimed has
+//     timed out or was cancelled; its node is dropped, and the waker takes the next: nothing is handed to a dead wait.
+//  Q4 After it gave the lock back, the waker resumes the claimed waiters. It touches nothing but their nodes, which
+//     live until then because a claimed wait cannot end: the primitive may be gone as soon as the first waiter runs.
+//  Q5 A waiter that was not woken by a waker takes the lock and unlinks its node, if Q3 has not. So no waker looks at
+//     it afterwards.
+//
+// Several waits are held at once by claim_all (latch, wait_group, event, barrier, once_flag, shared_state), by
+// semaphore::release(n), shared_mutex, and condition_variable::notify_all. Why no such holder waits for another one:
+//  H1 All waits that a holder has come from one list, and were claimed under its lock. Each is published in that list
+//     alone, and was unlinked before it was claimed. So no other waker can reach it, and two holders never want the same
+//     wait. (The wait of a select is in several lists: H5.)
+//  H2 Besides wakers, only timers and inspectors look at such a wait. A timer ends it in one step and holds nothing.
+//  H3 An inspector (stop requests, shutdown, dumps) holds one wait at a time, and only to look at its occupant and its
+//     stack. Meanwhile it claims nothing and takes no primitive's lock. So an inspector that holds a wait does not wait
+//     for any holder.
+//  H4 Between the claims and the wake-ups, a holder only unlocks. Making a fiber ready may lock a scheduler's queue; the
+//     holder of that lock claims nothing.
+//  H5 The wait of a select is in the lists of all its cases, so another waker may want it, too. Its holder therefore
+//     waits for nothing until it has resumed it: it claims no other wait meanwhile, as in channel/core.hpp, C7. So each
+//     is resumed under the lock, before the next is claimed; only if its node was the last of the list, and nothing is
+//     left to claim, when the lock was given back (Q4). The primitive outlives a waiter that is resumed under the lock:
+//     another node is still in the list, and its owner cannot return before it has been claimed or has taken the lock.
+//     A holder of waits of H1 may wait for the holder of a select's, which waits for none; so there is no circle.
+// So a holder of several waits can only be waiting for an inspector that holds one, and that inspector waits for none.
+// A mutex, the answer to an actor's request and a channel's counterpart hold one wait, and meanwhile wait for none.
 #pragma once
 
 #include <ramie/base/error.hpp>
-#include <ramie/sched/wait.hpp>
-#include <ramie/sched/wait_list.hpp>
 #include <ramie/sync/word_lock.hpp>
+#include <ramie/task/wait.hpp>
+#include <ramie/task/wait_list.hpp>
 
 #include <cstdint>
 
 namespace ramie::detail {
 
 struct queued_wait : wait_node {
-  std::uint64_t tag = 0;  // the primitive's
-  claimed_wait claimed;
+  std::uint64_t tag = 0;     // for the primitive to use
+  bool in_a_select = false;  // H5
+  claimed_wait claimed;      // written by the one that has won the wait
   queued_wait* next_claimed = nullptr;
 };
 
-/// Waits that were claimed under a lock, to go on when it was given back (Q4).
+/// Waits that were claimed under a lock, to be woken when it was given back (Q4).
 class claimed_waits {
  public:
   claimed_waits() noexcept = default;
@@ -53,6 +73,9 @@ class claimed_waits {
   queued_wait** last_ = &first_;
 };
 
+/// For select: what a wait for a primitive, a future or a fiber is made of. Defined in channel/on_ready.hpp.
+struct waitable_access;
+
 [[noreturn]] RAMIE_COLD inline void end_by_cancellation() { throw cancelled{}; }
 
 class wait_queue : public word_lock {
@@ -65,14 +88,18 @@ class wait_queue : public word_lock {
   void push_back(queued_wait& n) noexcept { list_.push_back(n); }
   void remove(queued_wait& n) noexcept { list_.remove(n); }
 
-  /// Q3, for the waiter in front, who is there. False if its wait was over.
+  /// Q3, for the first waiter, of which there is one. False if its wait was over.
   RAMIE_ALWAYS_INLINE bool claim_front(claimed_waits& into) noexcept {
     queued_wait* n = list_.pop_front();
-    n->claimed = claim(n->waiter);
-    if (n->claimed) into.add(*n);
-    return static_cast<bool>(n->claimed);
+    claimed_wait won = claim(n->waiter);
+    if (!won) return false;
+    n->claimed = won;
+    if (n->in_a_select && !list_.empty() && !RAMIE_PLANT(select_held_beside_others)) [[unlikely]]
+      won.go_on();  // H5
+    else into.add(*n);
+    return true;
   }
-  /// Q3, for the first one who can be claimed. False if nobody waits.
+  /// Q3, for the first waiter that can be claimed. False if there is none.
   RAMIE_ALWAYS_INLINE bool claim_first(claimed_waits& into) noexcept {
     while (!list_.empty())
       if (claim_front(into)) return true;
@@ -83,7 +110,7 @@ class wait_queue : public word_lock {
     }
   }
 
-  /// Q2, with the lock held, which goes back with `value`. Returns when woken; throws `cancelled`, resource_error.
+  /// Q2, with the lock held, which is given back with `value`. Returns when woken; throws `cancelled`, resource_error.
   RAMIE_ALWAYS_INLINE void unlock_and_wait(std::uint64_t value, const wait_site& site, std::uint64_t tag = 0) {
     queued_wait node;
     node.tag = tag;

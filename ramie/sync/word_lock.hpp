@@ -1,13 +1,13 @@
 // A number and the spin lock that guards it, in one word.
 //
-// The store that gives the lock back also publishes the new number, and is the last that its holder does to the object.
-// So whoever reads a number with the lock free knows that all who changed it are out: it may destroy the object at
-// once. That is what allows a waiter to return from a wait without taking the lock, and its caller to end the
-// primitive's life right then.
+// The store that gives the lock back also publishes the new number, and is the last access of its holder to the object.
+// So a thread that reads a number with the lock free knows that all who changed it are out, and may destroy the object
+// at once. That is why a waiter may return from a wait without taking the lock, and its caller may then destroy the
+// primitive.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
-#include <ramie/sched/backoff.hpp>
+#include <ramie/machine/backoff.hpp>
 
 #include <cstdint>
 
@@ -17,7 +17,7 @@ class word_lock {
  public:
   constexpr explicit word_lock(std::uint64_t value = 0) noexcept : word_{value << 1} {}
 
-  /// Takes the lock and returns the number, which is the holder's until `unlock`. Never held across a suspension.
+  /// Takes the lock and returns the number, which belongs to the holder until `unlock`. Never held across a suspension.
   [[nodiscard]] RAMIE_ALWAYS_INLINE std::uint64_t lock() noexcept {
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     if ((seen & held) == 0 && take(seen)) [[likely]]
@@ -26,19 +26,19 @@ class word_lock {
   }
   RAMIE_ALWAYS_INLINE void unlock(std::uint64_t value) noexcept { word_.store(value << 1, std::memory_order_release); }
 
-  /// One step from `from` to `to`, if that is the number and nobody holds the lock. May fail for no reason.
+  /// One step from `from` to `to`, if that is the number and the lock is free. May fail spuriously.
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool try_change(std::uint64_t from, std::uint64_t to) noexcept {
     std::uint64_t seen = from << 1;
     return word_.compare_exchange_weak(seen, to << 1, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
 
-  /// The number a moment ago. `free` says whether nobody held the lock then.
+  /// The number a moment ago. `free`: was the lock free then?
   [[nodiscard]] RAMIE_ALWAYS_INLINE std::uint64_t peek(bool& free) const noexcept {
     const std::uint64_t seen = word_.load(std::memory_order_acquire);
     free = (seen & held) == 0;
     return seen >> 1;
   }
-  /// True if the number was `value`, and nobody held the lock.
+  /// True if the number was `value` and the lock was free.
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool is(std::uint64_t value) const noexcept {
     return word_.load(std::memory_order_acquire) == value << 1;
   }

@@ -1,4 +1,4 @@
-// What latch and wait_group have in common: a count, and those who wait until it is zero.
+// What latch and wait_group have in common: a count, and the waiters until it is zero.
 #pragma once
 
 #include <ramie/sync/timed.hpp>
@@ -37,6 +37,7 @@ class zero_count : public timed_waits<Self> {
 
  private:
   friend timed_waits<Self>;
+  friend struct waitable_access;
   bool wait_before(steady_time deadline, const std::source_location& where) {
     return await_zero(queue_, {Self::kind, where}, deadline);
   }

@@ -1,6 +1,6 @@
-// For builds that count executed lines: what a process has counted is written when it exits, and lost where it ends on
-// purpose, as the processes of death tests do. Here these ends write it first. Of a segmentation fault this handler is
-// told by ramie's, as any handler that was there before.
+// For builds that count executed lines: a process writes its counts when it exits, and loses them if it ends on
+// purpose, as in death tests. Here these ends write the counts first. On a segmentation fault ramie's handler calls
+// this one, as any handler that was there before.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ extern "C" void __gcov_dump(void);
 
 namespace {
 
-/// Once: a second thread that dies meanwhile is not to wait for the first.
+/// Once: a second thread that dies meanwhile must not wait for the first.
 void write_counts() noexcept {
   static std::atomic<bool> begun{false};
   if (!begun.exchange(true)) __gcov_dump();

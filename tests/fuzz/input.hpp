@@ -30,5 +30,5 @@ inline void require(bool holds, const char* what) {
 
 }  // namespace fuzz
 
-/// The target: what the fuzzer calls, again and again.
+/// The target, which the fuzzer calls again and again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -1,4 +1,4 @@
-// What the lab reads: result files, numbers and lists of the command line. It may refuse them by its own errors only.
+// What the lab reads: result files, numbers and lists of the command line. It may refuse them with its own errors only.
 #include "input.hpp"
 
 #include <lab/harness/error.hpp>

@@ -43,6 +43,8 @@ struct model {
       if (!mail.empty()) {
         mail.pop_front();
         if (stopped && stop_at != 0) --stop_at;
+      } else {
+        urgent.pop_front();  // urgent mail goes only where there is no other
       }
     }
     (is_urgent ? urgent : mail).push_back(value);

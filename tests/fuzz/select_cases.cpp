@@ -1,5 +1,5 @@
-// Lists of cases for select, on channels of several capacities, against a model of queues. On one plain thread nobody
-// else waits, so a channel is its buffer, and a rendezvous is never ready.
+// Lists of cases for select, on channels of several capacities, against a model of queues. On one plain thread there
+// are no other waiters, so a channel is its buffer, and a rendezvous is never ready.
 #include "input.hpp"
 
 #include <ramie/ramie.hpp>

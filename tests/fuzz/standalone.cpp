@@ -1,5 +1,5 @@
-// The targets without a fuzzer: random inputs from a seed, or the files that are named. For compilers without
-// libFuzzer, and to run again what a fuzzer has found.
+// The targets without a fuzzer: random inputs from a seed, or the named files. For compilers without libFuzzer, and to
+// run again what a fuzzer has found.
 #include "input.hpp"
 
 #include <cstring>

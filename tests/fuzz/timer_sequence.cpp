@@ -1,7 +1,7 @@
 // Timers added, removed and fired in any order, against a model: a list of deadlines.
 #include "input.hpp"
 
-#include <ramie/sched/timer_queue.hpp>
+#include <ramie/task/timer_queue.hpp>
 
 #include <algorithm>
 #include <array>

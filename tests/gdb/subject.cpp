@@ -1,4 +1,4 @@
-// What the debugger's extension is tried on: fibers that wait in known ways, actors with known mailboxes.
+// The program for the test of the debugger's extension: fibers that wait in known ways, actors with known mailboxes.
 #include <ramie/ramie.hpp>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ RAMIE_NOINLINE void everything_is_set() {
 
 }  // namespace
 
-// With an argument it dies when all is set.
+// With an argument it crashes when everything is in place.
 int main(int count, char**) {
   leave_a_core_file = count > 1;
   return ramie::run({.workers = 1, .name = "subject"}, [] {

@@ -49,9 +49,19 @@ class HouseCheck(unittest.TestCase):
     def test_compiles_alone(self):
         self.expect({"ramie/base/a.hpp": "#pragma once\ninline std::string f();\n"}, "ramie/base/a.hpp:1", compile_headers=True)
 
+    def test_compiles_alone_in_its_own_source(self):
+        wrong = "#pragma once\ninline std::string f();\n"
+        own = "// About a.\n#include <ramie/base/a.hpp>\n#include <string>\n"
+        self.expect({"ramie/base/a.hpp": wrong, "ramie/base/a.cpp": own}, compile_headers=True)  # its build says so
+        own = "#include <string>\n#include <ramie/base/a.hpp>\n"
+        self.expect({"ramie/base/a.hpp": wrong, "ramie/base/a.cpp": own}, "ramie/base/a.hpp:1", compile_headers=True)
+
     def test_floors(self):
         self.expect({"ramie/base/a.cpp": "\n#include <ramie/sched/b.hpp>\n"}, "ramie/base/a.cpp:2")
-        self.expect({"ramie/sched/a.test.cpp": "#include <ramie/fiber/b.hpp>\n"}, "ramie/sched/a.test.cpp:1")
+        self.expect({"ramie/sched/a.test.cpp": "#include <ramie/fiber/b.hpp>\n"})
+        self.expect({"ramie/sched/a.cpp": "#include <ramie/fiber.hpp>\n"}, "ramie/sched/a.cpp:1")
+        self.expect({"examples/a.cpp": "#include <ramie/fiber/b.hpp>\n"}, "examples/a.cpp:1")
+        self.expect({"components/a/a.cpp": "#include <ramie/fiber/b.hpp>\n"}, "components/a/a.cpp:1")
         self.expect({"ramie/fiber/a.cpp": "#include <ramie/sched/b.hpp>\n"})
         self.expect({"ramie/actor/a.cpp": "#include <ramie/ramie.hpp>\n"}, "ramie/actor/a.cpp:1")
         self.expect({"ramie/actor/a.cpp": "#include <lab/b.hpp>\n"}, "ramie/actor/a.cpp:1")
@@ -63,6 +73,58 @@ class HouseCheck(unittest.TestCase):
 
     def test_quoted_includes(self):
         self.expect({"ramie/base/a.cpp": '#include "b.hpp"\n'}, "ramie/base/a.cpp:1")
+
+    @staticmethod
+    def ring(units):
+        """Files of units that include each other in a circle; every other one does so from its source."""
+        files = {}
+        for unit, other in zip(units, units[1:] + units[:1]):
+            include = f"#include <ramie/{other}.hpp>\n"
+            by_source = units.index(unit) % 2 == 0
+            files[f"ramie/{unit}.hpp"] = "#pragma once\n" + ("" if by_source else include)
+            if by_source:
+                files[f"ramie/{unit}.cpp"] = include
+        return files
+
+    def test_knots(self):
+        five = [f"sched/{name}" for name in "abcde"]
+        self.expect(self.ring(five))
+        self.expect(self.ring([*five, "sched/f"]), "ramie/sched/a.cpp:1")
+        found, _ = complaints(self.ring([*five, "sched/f"]))
+        self.assertIn("a knot of 6 units", found[0])
+        self.assertIn("sched/c -> sched/d; sched/d -> sched/e;", found[0])
+        # A test closes no circle.
+        open_ring = self.ring([*five, "sched/f"])
+        open_ring["ramie/sched/f.test.cpp"] = open_ring.pop("ramie/sched/f.hpp").replace("#pragma once\n", "")
+        open_ring["ramie/sched/f.hpp"] = "#pragma once\n"
+        self.expect(open_ring)
+
+    def test_knots_between_folders(self):
+        # By a way that goes up, which is a complaint of its own.
+        self.expect(self.ring(["base/a", "sched/b"]), "ramie/base/a.cpp:1", "ramie/base/a.cpp:1")
+
+    def test_full_folders(self):
+        self.expect({f"ramie/sched/a{i}.cpp": "\n" for i in range(40)})
+        self.expect({f"ramie/sched/a{i:02}.test.cpp": "\n" for i in range(41)}, "ramie/sched/a00.test.cpp:1")
+
+    def test_walks(self):
+        code = {"ramie/fiber/a.cpp": "void f() {}\n", "ramie/queue/b.cpp": "template <class T> void g<T>();\n",
+                "ramie/task/scheduling.hpp": "#pragma once\nvoid h();\n", "ramie/sched/c.cpp": "void h() {}\n"}
+
+        def walk(*steps):
+            lines = "".join(f"{i}. `ramie/{step}`\n" for i, step in enumerate(steps, 1)).replace("` ", "` , ")
+            return {**code, "docs/design/scheduler.md": "# Walk\n" + lines.replace("|", "`: `")}
+
+        down = ["fiber/a.cpp|f", "queue/b.cpp|g", "task/scheduling.hpp|h", "sched/c.cpp|h"]
+        self.expect(walk(*down))
+        place = "docs/design/scheduler.md:"
+        self.expect(walk("fiber/a.cpp|f", "queue/z.cpp|g"), place + "3")
+        self.expect(walk("fiber/a.cpp|g"), place + "2")
+        self.expect(walk("queue/b.cpp|g", "fiber/a.cpp|f"), place + "3")
+        self.expect(walk("queue/b.cpp|g", "queue/b.cpp|g"), place + "3")
+        code.update({f"ramie/fiber/d{i}.cpp": "void f() {}\n" for i in range(8)})
+        self.expect(walk(*(f"fiber/d{i}.cpp|f" for i in range(7))))
+        self.expect(walk(*(f"fiber/d{i}.cpp|f" for i in range(8))), place + "9")
 
     def test_notes_to_self(self):
         self.expect({"cmake/a.cmake": "# TO" + "DO: later\n"}, "cmake/a.cmake:1")

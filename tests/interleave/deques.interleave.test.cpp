@@ -1,9 +1,9 @@
 // The spawn deque by itself: an owner that pushes and pops, thieves that steal.
 #include "simulator.hpp"
 
-#include <ramie/sched/fence.hpp>
-#include <ramie/sched/spawn_deque.hpp>
-#include <ramie/sched/task.hpp>
+#include <ramie/machine/fence.hpp>
+#include <ramie/queue/spawn_deque.hpp>
+#include <ramie/task/task.hpp>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +60,31 @@ TEST(spawn_deque, without_its_fence_is_found) {
 
 TEST(spawn_deque, altered_without_a_look_is_found) {
   expect_found(plant::alter_newest_unchecked, "spawn deque, altered, unchecked", {.seeds = 20'000}, contest_for_tasks);
+}
+
+/// The thief comes for one task and finds it gone, while the owner pushes and pops the next.
+void find_what_was_just_pushed() {
+  detail::init_fences();
+  std::array<task, 3> all;
+  spawn_deque deque;
+  {
+    simulated_thread thief{[&] {
+      std::array<task*, spawn_deque::steal_most> loot;
+      deque.steal(loot.data());
+    }};
+    for (task& t : all) {
+      deque.push(&t);
+      deque.pop();  // unless the thief takes it
+    }
+  }
+  check(deque.size() == 0, "the owner found its deque empty, but its task is there");
+}
+TEST(spawn_deque, is_empty_when_its_owner_finds_it_empty) {
+  expect_sound("spawn deque, empty", {.seeds = 20'000}, find_what_was_just_pushed);
+}
+TEST(spawn_deque, believed_empty_too_early_is_found) {
+  expect_found(plant::spawn_deque_empty_early, "spawn deque, empty too early", {.seeds = 20'000},
+               find_what_was_just_pushed);
 }
 
 }  // namespace

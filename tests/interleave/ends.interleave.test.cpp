@@ -1,7 +1,8 @@
 // Ends that come at the wrong moment: a channel is closed, a fiber cancelled, detached or out of time, an actor killed,
-// a runtime shut down, just when somebody does something about it.
-#include "simulator.hpp"
+// a runtime shut down, while another fiber or thread uses it.
+#include "programs.hpp"
 
+#include <ramie/machine/test_options.hpp>
 #include <ramie/ramie.hpp>
 
 #include <gtest/gtest.h>
@@ -20,25 +21,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-runtime_options workers(int n, bool migrate = false) {
-  return {.workers = n,
-          .stack_size = 64 * 1024,
-          .name = "sim",
-          .spare_workers = 0,
-          .report_deadlocks = false,
-          .migrate_always = migrate};
-}
-template <class F>
-auto in_runtime(F program, bool migrate = false) {
-  return [program, migrate] {
-    runtime rt{workers(2, migrate)};
-    rt.run([&] { program(); });
+/// The same where every wait changes the worker.
+template <class P>
+auto migrating(P program) {
+  return [program] {
+    const detail::with_test_options options{{.migrate_always = true}};
+    program();
   };
-}
-
-/// So that what comes next meets the others anywhere.
-void wait_a_little() {
-  if (pick(2) == 0) detail::os_sleep(1000 * pick(20));
 }
 
 // ---- channels ------------------------------------------------------------------------------------------------------
@@ -173,12 +162,12 @@ void join_in_all_ways() {
   runtime rt{workers(2)};
   auto slow = rt.spawn([&] { return gate.recv().value_or(0); });
   auto quick = rt.spawn([] { return 1; });
-  auto gone = rt.spawn([&] { gate.try_send(0); });
+  auto gone = rt.spawn([&] { static_cast<void>(gate.try_send(0)); });
   gone.detach();
   bool timed_out = !slow.join_for(2us);
   wait_a_little();
   check(quick.join() == 1, "a wrong result");
-  if (!timed_out) return;  // the detached one gave it its value
+  if (!timed_out) return;  // the detached fiber gave it its value
   slow.request_stop();
   bool over = false;
   while (!over) {
@@ -240,7 +229,7 @@ void wander() {
   b.join();
 }
 TEST(ends, each_on_another_worker) {
-  expect_sound("migration at every wake-up", {.seeds = 1500}, in_runtime(wander, true));
+  expect_sound("migration at every wake-up", {.seeds = 1500}, migrating(in_runtime(wander)));
 }
 
 /// Favours come after two and three uses in a row here, so they begin and end all the time.
@@ -329,10 +318,34 @@ TEST(runtimes, talk_to_each_other) { expect_sound("two runtimes", {.seeds = 1500
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
-void place_everything(placement how, spreading woken = spreading::automatic) {
-  runtime_options options = workers(2);
+/// Each worker has a queue of its own, from which no other worker takes.
+class by_turns : public scheduling_policy {
+ public:
+  explicit by_turns(std::size_t workers) : queues_(workers) {}
+  void put(runnable r, int) noexcept override {
+    const std::lock_guard guard{lock_};
+    queues_[turn_++ % queues_.size()].push(r);
+  }
+  runnable take(int worker) noexcept override {
+    const std::lock_guard guard{lock_};
+    return queues_[static_cast<std::size_t>(worker)].pop();
+  }
+  bool has_work(int worker) const noexcept override {
+    const std::lock_guard guard{lock_};
+    return !queues_[static_cast<std::size_t>(worker)].empty();
+  }
+
+ private:
+  mutable detail::spin_lock lock_;
+  std::vector<runnable_queue> queues_;
+  std::size_t turn_ = 0;
+};
+
+void place_everything(placement how, detail::spreading woken = detail::spreading::automatic, int by_turns_of = 0) {
+  runtime_options options = workers(by_turns_of == 0 ? 2 : by_turns_of);
   options.placement = how;
-  options.spreading = woken;
+  if (by_turns_of != 0) options.policy = std::make_shared<by_turns>(static_cast<std::size_t>(by_turns_of));
+  const detail::with_test_options told{{.spreading = woken}};
   runtime rt{options};
   channel<int> there, back{1};
   auto outside = rt.spawn([&] {
@@ -361,22 +374,30 @@ void place_everything(placement how, spreading woken = spreading::automatic) {
   outside.join();
 }
 TEST(placements, lose_nothing) {
-  constexpr std::array<std::pair<placement, const char*>, 5> all{{{placement::work_stealing, "work stealing"},
+  constexpr std::array<std::pair<placement, const char*>, 3> all{{{placement::work_stealing, "work stealing"},
                                                                   {placement::stealing_no_affinity, "no affinity"},
-                                                                  {placement::shared_queue, "shared queue"},
-                                                                  {placement::round_robin, "round robin"},
                                                                   {placement::dedicated, "dedicated"}}};
   for (const auto& [how, name] : all) expect_sound(name, {.seeds = 600}, [one = how] { place_everything(one); });
 }
 TEST(placements, lose_nothing_wherever_who_is_woken_runs) {
+  using detail::spreading;
   constexpr std::array<std::pair<spreading, const char*>, 3> all{
       {{spreading::together, "together"}, {spreading::at_home, "at home"}, {spreading::by_waker, "by the waker"}}};
   for (const auto& [how, name] : all)
     expect_sound(name, {.seeds = 600}, [one = how] { place_everything(placement::work_stealing, one); });
 }
+TEST(placements, by_a_policy_with_a_queue_a_worker_lose_nothing) {
+  for (const auto& [n, name] : {std::pair{2, "two by turns"}, std::pair{3, "three by turns"}})
+    expect_sound(name, {.seeds = 600},
+                 [by = n] { place_everything(placement::work_stealing, detail::spreading::automatic, by); });
+}
+TEST(placements, by_a_policy_whose_wake_up_is_not_passed_on_are_found) {
+  expect_found(plant::policy_wake_not_passed_on, "policy, wake-up not passed on", {.seeds = 20'000},
+               [] { place_everything(placement::work_stealing, detail::spreading::automatic, 2); });
+}
 TEST(placements, an_inbox_announced_too_early_is_found) {
   expect_found(plant::inbox_announced_early, "inbox announced too early", {.seeds = 20'000},
-               [] { place_everything(placement::round_robin); });
+               [] { place_everything(placement::dedicated); });
 }
 
 // ---- actors --------------------------------------------------------------------------------------------------------
@@ -435,7 +456,7 @@ void press_into_a_mailbox() {
   ref.stop();
   ref.join();
 }
-/// Nearly each of these has to wait, while the actor takes out the one before.
+/// Nearly each of these has to wait while the actor takes the one before.
 void press_from_a_thread() {
   runtime rt{workers(1)};
   auto ref = rt.run([] { return spawn_actor<sum_actor>(actor_options{.mailbox_capacity = 1}); });

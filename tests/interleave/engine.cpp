@@ -1,21 +1,25 @@
-// How a run goes:
-//  E1 Each simulated thread has a real one, which sleeps for ever: its stack and its thread-local variables are what the
-//     simulated thread uses. All of them run on the one OS thread of the process, by ramie's own switch of stacks and a
-//     change of the register that finds thread-local variables. Hence the code under test, which has fibers and
-//     thread-locals of its own, needs to know nothing.
-//  E2 Before each atomic step `point` asks whether another thread goes on. That is decided by numbers from the seed
-//     alone: either every so many steps at random, or by priorities that change at few random steps (PCT: S. Burckhardt
-//     et al., "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010), which finds bugs
-//     that need few changes at certain places among many steps. Who spins falls behind all others.
+// The course of a run:
+//  E1 Each simulated thread has a real one, which sleeps for ever; the simulated thread uses its stack and its
+//     thread-local variables. All of them run on the one OS thread of the process, by ramie's own switch of stacks and
+//     a change of the thread pointer. So the code under test, which has fibers and thread-locals of its own, needs no
+//     change.
+//  E2 Before each atomic step `point` decides whether another thread runs next. The decision depends on numbers from
+//     the seed alone: either every so many steps at random, or by priorities that change at few random steps (PCT: S.
+//     Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010), which
+//     finds bugs that need few changes at certain places among many steps. A thread that spins falls behind all others.
 //  E3 A store goes into the thread's own buffer and becomes visible later, in order, at a random step, or when the
-//     thread does what drains the buffer: a read-modify-write, a full fence, a system call; or when anybody calls
+//     thread does what drains the buffer: a read-modify-write, a full fence, a system call; or when any thread calls
 //     membarrier. The thread itself sees it at once. That is x86-TSO (P. Sewell et al., 2010).
-//  E4 Time is virtual: a little for each step, and a jump to the next deadline when nobody can go on (or, in some runs,
-//     early, so that deadlines race with events).
-//  E5 When nobody can go on and there is no deadline, that is a deadlock. It is also how lost wake-ups show.
+//     Half of the runs have a weaker memory instead: weak_memory.hpp. A third of all runs have full fences in place of the
+//     asymmetric ones, as on a kernel without membarrier: then a heavy fence is one of its own thread only.
+//  E4 Time is virtual: a little for each step, and a jump to the next deadline when no thread can run (or, in some
+//     runs, early, so that deadlines race with events).
+//  E5 When no thread can run and there is no deadline, that is a deadlock. Lost wake-ups show as deadlocks, too.
 #include "engine.hpp"
 
 #include "simulator.hpp"
+
+#include <ramie/machine/fence.hpp>
 
 #include <semaphore.h>
 #include <signal.h>
@@ -59,7 +63,7 @@ struct lender {
   sem_t* ready;
 };
 
-/// What the real threads do (E1).
+/// The main function of the real threads (E1).
 void* lend_stack(void* arg) {
   const auto& l = *static_cast<lender*>(arg);
   l.to->locals = thread_locals();
@@ -114,7 +118,12 @@ void engine::choose_policy() noexcept {
   expected_steps_ = lengths[below(lengths.size())];
   changes_left_ = 1 + below(6);
   flush_one_in_ = flushes[below(flushes.size())];
-  if (below(4) == 0) buffers_stores_ = false;
+  constexpr std::array<std::uint32_t, 4> olds{2, 2, 6, 30};
+  constexpr std::array<std::uint64_t, 4> lasts{30, 300, 3000, 30'000};
+  if (below(4) == 0) buffers_stores_ = is_weak_ = false;
+  const std::uint32_t old_one_in = olds[below(olds.size())];
+  const std::uint64_t old_lasts = lasts[below(lasts.size())];
+  if (is_weak_) weak_.begin(old_one_in, old_lasts);
   if (below(2) == 0) time_flies_ = false;
   spurious_ = below(4) == 0;
 }
@@ -141,13 +150,16 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
   used_ = 0;
   buffered_ = 0;
   least_priority_ = 1u << 30;
-  buffers_stores_ = how.store_buffers;
+  is_weak_ = how.late_stores && (seed % modes == 1 || seed % modes == 3 || seed % modes == 5);
+  buffers_stores_ = how.late_stores && !is_weak_;
+  // As if init_fences() had decided so; before the run there is nothing that knows of another decision.
+  detail::asymmetric_fences = seed % modes < 4;
   time_flies_ = how.time_flies;
   failed_ = false;
   events_.clear();
   choose_policy();
-  if (seed == 0) {  // the warm-up: nobody is interrupted
-    buffers_stores_ = time_flies_ = spurious_ = false;
+  if (seed == 0) {  // the warm-up: no thread is interrupted
+    buffers_stores_ = is_weak_ = time_flies_ = spurious_ = false;
     priorities_ = true;
     changes_left_ = 0;
   }
@@ -159,6 +171,12 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
   detail::switch_context(host_, first->saved, {0, nullptr});
   active = nullptr;
   return failed_;
+}
+
+const char* engine::model() const noexcept {
+  if (is_weak_) return detail::asymmetric_fences ? "weak memory, membarrier" : "weak memory, full fences";
+  if (buffers_stores_) return detail::asymmetric_fences ? "x86-TSO, membarrier" : "x86-TSO, full fences";
+  return detail::asymmetric_fences ? "membarrier" : "full fences";
 }
 
 void set_host_locals() noexcept {
@@ -175,7 +193,8 @@ void engine::leave_run() noexcept {
 
 void engine::fail(std::string what) noexcept {
   failure_ = std::move(what);
-  failure_ += " (thread " + std::to_string(current_->number) + ", step " + std::to_string(steps_) + ")";
+  failure_ += std::string{" ("} + model() + ", thread " + std::to_string(current_->number) + ", step " +
+              std::to_string(steps_) + ")";
   failed_ = true;
   leave_run();
   std::abort();
@@ -193,6 +212,7 @@ sim_thread* engine::start(std::function<void()> body) {
   }
   t->body = std::move(body);
   t->now = sim_thread::state::runnable;
+  if (is_weak_ && t != &threads_[0]) weak_.started(current_->number, t->number);
   t->stores.count = 0;
   t->priority = (1u << 30) + below(1u << 30);
   t->saved = detail::fresh_context(t->stack_top, &engine::thread_entry);
@@ -221,6 +241,7 @@ void engine::thread_entry(std::uintptr_t, void*) noexcept {
 
 void engine::join(sim_thread* t) noexcept {
   while (t->now != sim_thread::state::finished) block(t, never_ns);
+  if (is_weak_) weak_.joined(current_->number, t->number);
 }
 
 std::string engine::who_waits() const {
@@ -230,7 +251,7 @@ std::string engine::who_waits() const {
   return text;
 }
 
-// ---- who goes on ---------------------------------------------------------------------------------------------------
+// ---- the next thread -----------------------------------------------------------------------------------------------
 
 void engine::let_time_pass() noexcept {
   next_deadline_ns_ = never_ns;
@@ -294,6 +315,20 @@ void engine::drain_all() noexcept {
   for (std::uint32_t i = 0; i < used_; ++i) drain(threads_[i]);
 }
 
+void engine::fence(sim_thread& t) noexcept {
+  drain(t);
+  if (is_weak_) weak_.fence(t.number);
+}
+
+void engine::fence_all() noexcept {
+  fence(*current_);
+  for (std::uint32_t i = 0; i < used_; ++i) {
+    if (below(4) == 0) point();
+    fence(threads_[i]);
+  }
+  fence(*current_);
+}
+
 void engine::flush_some() noexcept {
   if (below(flush_one_in_) != 0) return;
   const std::uint32_t start = below(used_);
@@ -325,12 +360,13 @@ void engine::give_way(std::int64_t took_ns) noexcept {
 }
 
 void engine::block(const void* on, std::int64_t deadline_ns) noexcept {
-  drain(*current_);
+  fence(*current_);
   current_->now = sim_thread::state::waiting;
   current_->waits_on = on;
   current_->deadline_ns = deadline_ns;
   next_deadline_ns_ = std::min(next_deadline_ns_, deadline_ns);
   go_to(*pick_next());
+  fence(*current_);  // the kernel's, when it switches
 }
 
 void engine::wake(const void* on, int how_many) noexcept {

@@ -1,6 +1,8 @@
-// The simulator's insides: threads, and the choice of who goes on. One process simulates one run at a time, on one OS
+// The simulator's internals: threads, and the choice of the next. One process simulates one run at a time, on one OS
 // thread, so nothing here is locked.
 #pragma once
+
+#include "weak_memory.hpp"
 
 #include <ramie/base/interleave.hpp>
 #include <ramie/context/context.hpp>
@@ -15,7 +17,7 @@ namespace ramie::interleave {
 
 struct exploration;
 
-/// What one thread has stored and others do not see yet, oldest first (x86-TSO).
+/// The stores of one thread that others do not see yet, oldest first (x86-TSO).
 struct store_buffer {
   struct entry {
     void* at;
@@ -33,7 +35,7 @@ struct store_buffer {
 struct sim_thread {
   enum class state : std::uint8_t { unused, runnable, waiting, finished };
   pthread_t real{};
-  void* locals = nullptr;  // the register that finds its thread-local variables
+  void* locals = nullptr;  // its thread pointer
   char* stack_top = nullptr;
   detail::context saved;
   std::function<void()> body;
@@ -71,7 +73,7 @@ class engine {
   void keep_trace() noexcept { tracing_ = true; }
 
   // What the hooks need.
-  static constexpr std::uint32_t threads_most = 24;
+  static constexpr std::uint32_t threads_most = engine_threads_most;
   sim_thread* start(std::function<void()> body);
   void join(sim_thread* t) noexcept;
   [[noreturn]] void fail(std::string what) noexcept;
@@ -83,10 +85,14 @@ class engine {
   [[nodiscard]] std::int64_t now_ns() const noexcept { return now_ns_; }
   [[nodiscard]] bool wakes_spuriously() noexcept { return spurious_ && below(6) == 0; }
   [[nodiscard]] bool buffers_stores() const noexcept { return buffers_stores_; }
+  /// The memory of this run if it is weaker than x86-TSO, or null.
+  [[nodiscard]] weak_memory* weak() noexcept { return is_weak_ ? &weak_ : nullptr; }
+  /// What the run's seed has chosen, for the reader.
+  [[nodiscard]] const char* model() const noexcept;
 
-  /// Before each step: others may go first, stores may become visible.
+  /// Before each step: other threads may run first, stores may become visible.
   void point() noexcept;
-  /// The caller spins: somebody else should go.
+  /// The caller spins: another thread should run.
   void give_way(std::int64_t took_ns) noexcept;
   /// Waits until woken or `deadline_ns`.
   void block(const void* on, std::int64_t deadline_ns) noexcept;
@@ -99,6 +105,10 @@ class engine {
   }
   void drain(sim_thread& t) noexcept;
   void drain_all() noexcept;
+  /// A full fence of `t`: of either memory.
+  void fence(sim_thread& t) noexcept;
+  /// membarrier(2): a fence of each thread, at some moment during the call.
+  void fence_all() noexcept;
   void note(const char* what, const void* at, std::uint64_t value, const void* code) noexcept;
   void destroyed(void* at, unsigned size) noexcept;
   void take_host_locals() const noexcept;
@@ -129,15 +139,17 @@ class engine {
   std::int64_t next_deadline_ns_ = never_ns;
   std::uint64_t switch_at_ = 0;    // step of the next change of threads
   std::uint32_t switch_mean_ = 1;  // random schedules: steps between two, on average
-  bool priorities_ = false;        // PCT: the runnable thread of the highest priority goes
+  bool priorities_ = false;        // PCT: the runnable thread of the highest priority runs
   std::uint32_t least_priority_ = 0;
   std::uint64_t expected_steps_ = 1000;
   std::uint32_t changes_left_ = 0;
   bool buffers_stores_ = false;
+  bool is_weak_ = false;
+  weak_memory weak_;
   std::uint32_t buffered_ = 0;      // entries in all buffers
   std::uint32_t flush_one_in_ = 1;  // steps
   bool time_flies_ = false;
-  bool spurious_ = false;  // futex waits end for no reason, as by a signal
+  bool spurious_ = false;  // futex waits end spuriously, as by a signal
   bool failed_ = false;
   bool tracing_ = false;
   std::string failure_;
@@ -147,7 +159,7 @@ class engine {
 /// The engine of the run that is under way, or null.
 extern engine* active;
 
-/// From here on the calling code has the thread-local variables of the process's own thread. For a process that dies.
+/// Gives the caller the thread-local variables of the process's own thread. For a process that is about to die.
 void set_host_locals() noexcept;
 
 }  // namespace ramie::interleave

@@ -1,5 +1,6 @@
-// Runs seeds in child processes, replays what failed, and tells gtest.
+// Runs seeds in child processes, replays failures, and reports to gtest.
 #include "engine.hpp"
+#include "mutants.hpp"
 #include "simulator.hpp"
 
 #include <dlfcn.h>
@@ -54,10 +55,10 @@ constexpr unsigned hang_seconds = 300;
 
 std::map<const void*, std::string> places(const std::vector<event>& events, std::size_t from);
 
-/// A run that crashes says where. Nothing here is fit for a signal handler, but the process ends anyway.
+/// A run that crashes reports where. None of this is async-signal-safe, but the process ends anyway.
 void tell_where(int signal) {
   ::signal(signal, SIG_DFL);
-  set_host_locals();  // popen makes a process, which is not for a simulated thread
+  set_host_locals();  // popen starts a process, which a simulated thread cannot do
   std::array<void*, 40> frames{};
   const int n = ::backtrace(frames.data(), static_cast<int>(frames.size()));
   std::vector<event> calls;
@@ -70,11 +71,12 @@ void tell_where(int signal) {
   ::raise(signal);
 }
 
-/// The life of a child: the seeds from `first` on; the trace of `traced`.
+/// The main function of a child: runs the seeds from `first` on, and traces `traced`.
 void explore_here(report& r, const exploration& how, const std::function<void()>& body, std::uint64_t first,
                   std::uint64_t count, std::uint64_t traced) {
   ::alarm(hang_seconds);
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL}) ::signal(signal, &tell_where);
+  read_mutants();
   auto e = std::make_unique<engine>();
   for (std::uint64_t i = how.warm_up ? 0 : 1; i <= count; ++i) {
     const std::uint64_t seed = i == 0 ? 0 : first + i - 1;
@@ -101,6 +103,7 @@ report run_child(const exploration& how, const std::function<void()>& body, std:
   const pid_t child = ::fork();
   if (child == 0) {
     explore_here(r, how, body, first, count, traced);
+    tell_sites();
     ::_exit(0);
   }
   int status = 0;
@@ -164,7 +167,7 @@ std::map<const void*, std::string> places(const std::vector<event>& events, std:
 
 std::string engine::trace() const {
   constexpr std::size_t shown = 400;
-  // The last ones, or, of a run that went on in vain for long, those around an earlier one.
+  // The last events, or, for a run that spun for long, those before an earlier one.
   const std::size_t last = std::min<std::size_t>(events_.size(), number_from("RAMIE_TRACE_UNTIL", events_.size()));
   const std::size_t from = last > shown ? last - shown : 0;
   const auto where = places(events_, from);
@@ -198,7 +201,7 @@ finding explore(const exploration& how, const std::function<void()>& body) {
   const auto begun = std::chrono::steady_clock::now();
   const std::uint64_t only = number_from("RAMIE_SEED", 0);
   const std::uint64_t first = only != 0 ? only : how.first_seed;
-  const std::uint64_t count = only != 0 ? 1 : how.seeds * number_from("RAMIE_SEEDS", 1);
+  const std::uint64_t count = only != 0 || how.seeds == 1 ? 1 : how.seeds * number_from("RAMIE_SEEDS", 1) * 3 / 2;
   finding f;
   const report r = run_child(how, body, first, count, only);
   f.failed = r.failed;
@@ -214,7 +217,7 @@ finding explore(const exploration& how, const std::function<void()>& body) {
     f.replayed = again.failed && again.seed == r.seed && again.hash == r.hash;
     f.trace = again.trace;
   } else if (f.failed) {
-    f.replayed = true;  // the warm-up: nothing depends on chance
+    f.replayed = true;  // the warm-up: nothing in it is random
   }
   return f;
 }

@@ -1,6 +1,6 @@
 // Every call that may be refused is refused once: the n-th allocation, the n-th thread, the n-th call for memory of
-// stacks, the n-th wait for a futex, for every n that the program below reaches. Each time there must be an error at a
-// call that can report one, or none at all: never a hang (the simulator sees it), a crash, or something left behind.
+// stacks, the n-th futex wait, for every n that the program below reaches. Each time there must be an error from a call
+// that can report one, or none: never a hang (the simulator sees it), a crash, or a leak.
 #include "engine.hpp"
 #include "simulator.hpp"
 
@@ -25,7 +25,7 @@ enum class refuse { nothing, memory, threads, stacks, waits };
 /// What children and their parent share.
 struct shared_counts {
   std::uint64_t reached;  // calls of the kind that is refused
-  int clean;              // runs that ended without an error
+  int clean;              // runs without an error
   int errors;             // ... with one
 };
 shared_counts& counts() {
@@ -94,7 +94,7 @@ class listener : public actor<listener> {
   std::vector<std::string> texts_;
 };
 
-/// Whatever happens.
+/// Closes the channel however the block is left.
 struct closing {
   channel<std::vector<int>>& c;
   ~closing() { c.close(); }
@@ -168,7 +168,7 @@ void use_everything() {
   outside.join();
 }
 
-/// What may be reported. Anything else passes on and ends the run as a crash.
+/// The errors that may be reported. Any other propagates and ends the run as a crash.
 void use_and_report() {
   witness::alive = 0;
   counts().reached = 0;
@@ -185,12 +185,12 @@ void use_and_report() {
   } catch (const actor_down&) {
     ++counts().errors;  // a handler was refused memory
   } catch (const broken_promise&) {
-    ++counts().errors;  // so was whoever was to keep a promise
+    ++counts().errors;  // so was the keeper of a promise
   }
   check(witness::alive == 0, "something was never destroyed");
   if (failing) counts().reached = failing->made();
   failing.reset();
-  // After the refusal all goes on.
+  // After the refusal everything works.
   const refuse was = std::exchange(kind, refuse::nothing);
   use_everything();
   kind = was;
@@ -214,7 +214,7 @@ void refuse_each(const char* what, refuse which, std::uint64_t first_seed = 1) {
   std::printf("%s: %llu refusals, %d reported, %d did no harm\n", what, static_cast<unsigned long long>(n),
               counts().errors, counts().clean - 1);
   EXPECT_GT(n, 0u);
-  if (which == refuse::waits) EXPECT_EQ(counts().errors, 0);  // nobody notices
+  if (which == refuse::waits) EXPECT_EQ(counts().errors, 0);  // none is noticed
   else EXPECT_GT(counts().errors, 0);
 }
 
@@ -233,7 +233,7 @@ TEST(faults, each_wait_ended_by_a_signal) {
   end_waits = nullptr;
 }
 
-/// Each in a fresh process, for the pools keep what they have.
+/// Each in a new process, because the pools keep what they have.
 TEST(faults, each_call_for_stacks_refused) { refuse_each("calls for stacks", refuse::stacks); }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The operations of base/interleave.hpp, as steps of the simulated thread that calls them.
 #include "engine.hpp"
+#include "mutants.hpp"
 #include "simulator.hpp"
+
+#include <ramie/machine/fence.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +28,7 @@ std::uint64_t truncated(std::uint64_t value, unsigned size) noexcept {
   return size == 8 ? value : value & ((std::uint64_t{1} << (8 * size)) - 1);
 }
 
-constexpr std::uint64_t dead_pattern = 0xdbdbdbdbdbdbdbdbu;  // what destroy leaves behind
+constexpr std::uint64_t dead_pattern = 0xdbdbdbdbdbdbdbdbu;  // written by destroy
 bool is_dead(std::uint64_t value, unsigned size) noexcept {
   return size >= 4 && value == truncated(dead_pattern, size);
 }
@@ -60,9 +63,15 @@ const char* name_of(rmw op) noexcept {
 
 }  // namespace
 
-std::uint64_t load(const void* at, unsigned size) noexcept {
+std::uint64_t load(const void* at, unsigned size, std::memory_order o) noexcept {
   if (active == nullptr) return read(at, size);
+  o = as_mutated(o, "load", __builtin_return_address(0));
   active->point();
+  if (weak_memory* const weak = active->weak(); weak != nullptr) {
+    const weak_memory::seen seen = weak->load(*active, at, alive(read(at, size), size), o);
+    active->note(seen.old ? "load, old" : "load", at, seen.value, __builtin_return_address(0));
+    return seen.value;
+  }
   std::uint64_t value = 0;
   store_buffer& mine = active->self().stores;
   bool own = false;
@@ -76,41 +85,67 @@ std::uint64_t load(const void* at, unsigned size) noexcept {
   return value;
 }
 
-void store(void* at, unsigned size, std::uint64_t value, order o) noexcept {
+void store(void* at, unsigned size, std::uint64_t value, std::memory_order o) noexcept {
   if (active == nullptr) return write(at, size, value);
+  o = as_mutated(o, "store", __builtin_return_address(0));
   active->point();
-  active->note(o == order::sequential ? "store, drained" : "store", at, value, __builtin_return_address(0));
+  const bool sequential = o == std::memory_order_seq_cst;
+  active->note(sequential ? "store, drained" : "store", at, value, __builtin_return_address(0));
   sim_thread& me = active->self();
-  if (o == order::weak && active->buffers_stores()) {
+  if (weak_memory* const weak = active->weak(); weak != nullptr) {
+    weak->store(*active, at, read(at, size), value, o);
+    write(at, size, value);
+  } else if (!sequential && active->buffers_stores()) {
     active->buffer(me, at, size, value);
   } else {
     active->drain(me);
     write(at, size, value);
   }
-  active->point();  // before what is not atomic and comes next, such as what a lock no longer guards
+  active->point();  // before non-atomic accesses that follow, such as to data a lock no longer guards
 }
 
-std::uint64_t modify(void* at, unsigned size, rmw op, std::uint64_t operand) noexcept {
+namespace {
+std::uint64_t modify_at(void* at, unsigned size, rmw op, std::uint64_t operand, std::memory_order o,
+                        const void* code) noexcept {
   if (active != nullptr) {
     active->point();
     active->drain(active->self());
   }
   const std::uint64_t before = active == nullptr ? read(at, size) : alive(read(at, size), size);
-  write(at, size, apply(op, before, operand));
+  const std::uint64_t after = truncated(apply(op, before, operand), size);
+  if (active != nullptr && active->weak() != nullptr) active->weak()->modify(*active, at, before, after, o);
+  write(at, size, after);
   if (active != nullptr) {
-    active->note(name_of(op), at, before, __builtin_return_address(0));
+    active->note(name_of(op), at, before, code);
     active->point();
   }
   return before;
 }
+}  // namespace
 
-bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, bool weak) noexcept {
+std::uint64_t modify(void* at, unsigned size, rmw op, std::uint64_t operand, std::memory_order o) noexcept {
+  const void* const code = __builtin_return_address(0);
+  return modify_at(at, size, op, operand, as_mutated(o, name_of(op), code), code);
+}
+std::uint64_t system_modify(void* at, unsigned size, rmw op, std::uint64_t operand) noexcept {
+  return modify_at(at, size, op, operand, std::memory_order_acq_rel, __builtin_return_address(0));
+}
+
+bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, bool weak,
+                      std::memory_order o, std::memory_order failed) noexcept {
   if (active != nullptr) {
+    const std::memory_order as_written = o;
+    o = as_mutated(o, "compare_exchange", __builtin_return_address(0));
+    if (o != as_written) failed = o;
     active->point();
     active->drain(active->self());
   }
   const std::uint64_t before = active == nullptr ? read(at, size) : alive(read(at, size), size);
   const bool done = before == expected && !(weak && active != nullptr && active->below(16) == 0);
+  if (active != nullptr && active->weak() != nullptr) {
+    if (done) active->weak()->modify(*active, at, before, desired, o);
+    else active->weak()->read_newest(*active, at, before, failed);
+  }
   if (done) write(at, size, desired);
   expected = before;
   if (active != nullptr) {
@@ -121,26 +156,36 @@ bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uin
 }
 
 void construct(void* at, unsigned size) noexcept {
-  if (active != nullptr) active->destroyed(at, size);
+  if (active == nullptr) return;
+  active->destroyed(at, size);
+  if (active->weak() != nullptr) active->weak()->construct(*active, at);
 }
 
 void destroy(void* at, unsigned size) noexcept {
   if (active == nullptr) return;
   active->destroyed(at, size);
+  if (active->weak() != nullptr) active->weak()->destroy(*active, at);
   write(at, size, dead_pattern);
 }
 
 void full_fence() noexcept {
   if (active == nullptr) return;
+  if (is_left_out("full", __builtin_return_address(0))) return;
   active->point();
-  active->drain(active->self());
+  active->fence(active->self());
   active->note("full fence", nullptr, 0, __builtin_return_address(0));
 }
 
 void heavy_fence() noexcept {
   if (active == nullptr) return;
+  if (is_left_out("heavy", __builtin_return_address(0))) return;
   active->point();
-  active->drain_all();
+  if (!detail::asymmetric_fences) {
+    active->fence(active->self());
+    active->note("heavy fence", nullptr, 0, __builtin_return_address(0));
+    return;
+  }
+  active->fence_all();
   active->note("membarrier", nullptr, 0, __builtin_return_address(0));
 }
 
@@ -148,7 +193,9 @@ void pause() noexcept {
   if (active != nullptr) active->give_way(500);
 }
 void yield() noexcept {
-  if (active != nullptr) active->give_way(2000);
+  if (active == nullptr) return;
+  active->fence(active->self());  // a system call
+  active->give_way(2000);
 }
 void sleep(std::int64_t duration_ns) noexcept {
   if (active != nullptr) active->block(nullptr, active->now_ns() + duration_ns);
@@ -162,7 +209,7 @@ void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t
     std::abort();
   }
   active->point();
-  active->drain(active->self());
+  active->fence(active->self());
   const std::uint64_t seen = read(at, size);
   active->note(seen == expected ? "waits" : "need not wait", at, seen, __builtin_return_address(0));
   if (seen != expected) return;
@@ -174,7 +221,7 @@ void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t
 void wake(const void* at, int how_many) noexcept {
   if (active == nullptr) return;
   active->point();
-  active->drain(active->self());
+  active->fence(active->self());
   active->note("wakes", at, static_cast<std::uint64_t>(how_many), __builtin_return_address(0));
   active->wake(at, how_many);
 }
@@ -202,6 +249,10 @@ pthread_t handle_of(sim_thread* t) noexcept { return t->real; }
 
 void check(bool holds, const char* what) noexcept {
   if (!holds && active != nullptr) active->fail(what);
+}
+
+void step() noexcept {
+  if (active != nullptr) active->point();
 }
 
 std::uint32_t pick(std::uint32_t bound) noexcept { return active->below(bound); }

@@ -1,11 +1,11 @@
 // Whole runtimes: two workers, the threads around them, and programs of a few fibers. Without the monitor, which would
-// find what a lost wake-up left behind, except where it is the one to be tested.
-#include "simulator.hpp"
+// recover lost wake-ups, except where it is under test.
+#include "programs.hpp"
 
+#include <ramie/machine/spin_lock.hpp>
 #include <ramie/ramie.hpp>
-#include <ramie/sched/spin_lock.hpp>
-#include <ramie/sched/wait.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/task/wait.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <gtest/gtest.h>
 
@@ -18,19 +18,6 @@ namespace ramie::interleave {
 namespace {
 
 using namespace std::chrono_literals;
-
-runtime_options workers(int n) {
-  return {.workers = n, .stack_size = 64 * 1024, .name = "sim", .spare_workers = 0, .report_deadlocks = false};
-}
-
-/// A program for the main fiber of a runtime.
-template <class F>
-auto in_runtime(F program, int n = 2) {
-  return [program, n] {
-    runtime rt{workers(n)};
-    rt.run([&] { program(); });
-  };
-}
 
 // ---- fork and join -------------------------------------------------------------------------------------------------
 
@@ -108,8 +95,9 @@ TEST(joining, a_joiner_that_is_overlooked_is_found) {
   expect_found(plant::join_unnoticed, "join unnoticed", {.seeds = 20'000}, spawn_from_outside);
 }
 
-/// Fork jobs and new tasks that only another worker can run, for their own is held up.
+/// Fork jobs and new tasks that only another worker can run, because their own is held up.
 void need_a_sleeper() {
+  fork_join([] {}, [] {});  // each worker's first fork looks for sleepers in any case
   detail::atomic<bool> ran{false};
   fork_join(
       [&] {
@@ -122,7 +110,7 @@ TEST(sleepers, come_for_fork_jobs) {
   expect_sound("fork job for a sleeper", {.seeds = 1500, .steps_most = 20'000}, in_runtime(need_a_sleeper));
 }
 TEST(sleepers, without_their_fence_are_found) {
-  // Nobody else can run the job: then it spins for ever.
+  // No other worker can run the job, so it spins for ever.
   expect_found(plant::sleep_no_fence, "sleep, no fence", {.seeds = 20'000, .steps_most = 20'000},
                in_runtime(need_a_sleeper));
 }
@@ -165,8 +153,8 @@ TEST(parking, a_fiber_woken_before_it_left_is_found) {
   expect_found(plant::waiter_woken_too_early, "woken too early", {.seeds = 20'000}, play_with_a_thread);
 }
 
-/// A fiber that waits in a place with a lock, somebody who wakes it there, and an inspector who holds it and lets it
-/// stand, or cancels it.
+/// A fiber that waits in a place with a lock, a waker that wakes it there, and an inspector that holds the wait and
+/// leaves it or cancels it.
 template <detail::wait::wakers by>
 void claim_beside_an_inspector() {
   runtime rt{workers(1)};
@@ -187,7 +175,7 @@ void claim_beside_an_inspector() {
         detail::wait pause{detail::wait::kind::cancellable, {"test", {}}, by};
         place = pause.ref();
         lock.unlock();
-        if (pick(3) == 0) detail::os_sleep(pick(3000));  // preempted before it leaves
+        if (pick(3) == 0) detail::os_sleep(pick(3000));  // preempted before it suspends
         if (pause.suspend() == detail::wake_reason::event) {
           check(++woken == handed, "woken without what was to be handed over");
         } else {
@@ -239,6 +227,9 @@ TEST(parking, is_claimed_once_beside_inspectors) {
 TEST(parking, without_its_second_look_is_found) {
   expect_found(plant::parked_without_look, "parked without a look", {.seeds = 20'000}, claim_as_any);
 }
+TEST(parking, without_its_light_fence_is_found) {  // in the runs with full fences
+  expect_found(plant::parked_no_fence, "parked without a fence", {.seeds = 20'000}, claim_as_any);
+}
 TEST(parking, an_early_claim_without_its_fence_is_found) {
   expect_found(plant::early_claim_no_fence, "early claim, no fence", {.seeds = 20'000}, claim_as_any);
 }
@@ -247,6 +238,35 @@ TEST(parking, an_early_claim_that_is_settled_twice_is_found) {
 }
 TEST(parking, a_claim_beside_an_inspector_is_found) {
   expect_found(plant::claimed_beside_inspector, "claimed beside an inspector", {.seeds = 200'000}, claim_under_a_lock);
+}
+
+/// A wait that parks leaves its mark behind, and those after it are over before they park, until the epoch has come
+/// round to that mark (W8).
+void wait_until_the_epoch_comes_round() {
+  runtime rt{workers(1)};
+  rt.run([] {
+    channel<int> nothing;
+    for (int round = 0; round < 2; ++round) {
+      const auto begin = detail::os_now();
+      this_fiber::sleep_for(10us);
+      check(detail::os_now() - begin >= 10us, "a sleep was cut short by the wake-up of a wait before it");
+      for (int i = 0; i < 65; ++i) {
+        bool over = false;
+        try {
+          with_timeout(0ns, [&] { nothing.recv(); });
+        } catch (const timeout_error&) {
+          over = true;
+        }
+        check(over, "a wait without time was not over");
+      }
+      this_fiber::yield();
+    }
+  });
+}
+TEST(parking, outlives_its_epochs) { expect_sound("epochs", {.seeds = 300}, wait_until_the_epoch_comes_round); }
+TEST(parking, whose_mark_outlives_the_epochs_is_found) {
+  expect_found(plant::mark_outlives_epochs, "mark outlives epochs", {.seeds = 20'000},
+               wait_until_the_epoch_comes_round);
 }
 
 void sleep_and_time_out() {
@@ -369,6 +389,23 @@ void tell_and_ask() {
   ref.join();
 }
 TEST(actors, get_all_their_mail) { expect_sound("actors", {.seeds = 1000}, in_runtime(tell_and_ask)); }
+/// It is killed from another worker just when it becomes idle, and nobody sends anything afterwards.
+void kill_while_it_rests() {
+  auto ref = spawn_actor<sum_actor>();
+  auto killer = spawn([ref] {
+    if (pick(2) == 0) this_fiber::yield();
+    ref.kill();
+  });
+  ref.tell(add{1});
+  killer.join();
+  check(ref.join().kind() == exit_kind::killed, "a strange end");
+}
+TEST(actors, are_killed_while_they_rest) {
+  expect_sound("kill while it rests", {.seeds = 1000}, in_runtime(kill_while_it_rests));
+}
+TEST(actors, that_rest_in_spite_of_an_interrupt_are_found) {
+  expect_found(plant::interrupt_unnoticed, "interrupt unnoticed", {.seeds = 20'000}, in_runtime(kill_while_it_rests));
+}
 TEST(actors, that_rest_without_a_look_are_found) {
   expect_found(plant::mail_unnoticed, "mail unnoticed", {.seeds = 20'000}, in_runtime(tell_and_ask));
 }
@@ -380,7 +417,7 @@ void be_monitored() {
   {
     runtime rt{workers(2)};
     rt.run([] {
-      auto a = spawn([] { detail::os_sleep(30'000'000); });  // as long as a worker may be held up, and longer
+      auto a = spawn([] { detail::os_sleep(30'000'000); });  // longer than a worker may be held up
       auto b = spawn([] { this_fiber::sleep_for(1ms); });
       a.join();
       b.join();

@@ -11,18 +11,22 @@
 
 namespace ramie::interleave {
 
+/// A seed also chooses the memory and the kind of fences: by its remainder. 0 and 2: x86-TSO and membarrier; 1 and 3:
+/// weak memory and membarrier; 4 and 5: the same two with full fences.
+inline constexpr std::uint64_t modes = 6;
+
 struct exploration {
   std::uint64_t seeds = 2000;          // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N
   std::uint64_t first_seed = 1;        // RAMIE_SEED=S runs only S, and prints what happened
   std::uint64_t steps_most = 200'000;  // of one run: more is a livelock
-  bool store_buffers = true;           // stores become visible late, as on x86-64
-  bool time_flies = true;              // deadlines may come while others could run
+  bool late_stores = true;             // stores become visible late, as on x86-64 or on weaker memory
+  bool time_flies = true;              // deadlines may come while other threads can run
   bool warm_up = true;                 // a run before the first, so that caches are filled
 };
 
-/// Asked at each start of a thread: true, and it fails as if the system refused.
+/// Called at each start of a thread: if it returns true, the start fails as if the system refused.
 extern std::function<bool()> refuse_threads;
-/// Asked at each wait for a futex that would sleep: true, and it ends at once, as by a signal.
+/// Called at each futex wait that would sleep: if it returns true, the wait ends at once, as by a signal.
 extern std::function<bool()> end_waits;
 
 struct finding {
@@ -37,16 +41,19 @@ struct finding {
 };
 
 /// Runs `body` as the first simulated thread, once a seed, each time until all threads it started have ended. Stops at
-/// the first failure. Each seed's run depends on nothing but the seed. Runs in child processes, so a run may crash.
+/// the first failure. Each run depends on its seed alone. Runs in child processes, so a run may crash.
 [[nodiscard]] finding explore(const exploration& how, const std::function<void()>& body);
 
-/// From within a run: the invariant `holds`, or the run has failed.
+/// From within a run: the run fails unless the invariant `holds`.
 void check(bool holds, const char* what) noexcept;
 
-/// A number below `bound`, from the run's seed: what the program does may differ from run to run.
+/// A step, at which other threads may run. It orders nothing.
+void step() noexcept;
+
+/// A number below `bound`, from the run's seed, so that programs differ from run to run.
 [[nodiscard]] std::uint32_t pick(std::uint32_t bound) noexcept;
 
-/// A simulated thread that joins when it goes away.
+/// A simulated thread that is joined in its destructor.
 class simulated_thread {
  public:
   explicit simulated_thread(std::function<void()> body) : thread_{std::move(body)} {}
@@ -60,7 +67,7 @@ class simulated_thread {
   detail::os_thread thread_;
 };
 
-/// As gtest assertions: no seed fails; or, with the bug switched on, one does, and fails again when replayed.
+/// As gtest assertions: no seed fails; or, with the bug planted, one does, and fails again when replayed.
 void expect_sound(const char* name, const exploration& how, const std::function<void()>& body);
 void expect_found(plant bug, const char* name, const exploration& how, const std::function<void()>& body);
 

@@ -1,13 +1,13 @@
-// What needs no runtime, because plain threads may use it too: locks, the word of a wait, timers, channels, select and
-// the primitives of sync.
+// What needs no runtime, because plain threads may use it too: locks, the wait word, timers, channels, select and the
+// primitives of sync.
 #include "simulator.hpp"
 
+#include <ramie/queue/adaptive_lock.hpp>
+#include <ramie/queue/ready_queue.hpp>
 #include <ramie/ramie.hpp>
-#include <ramie/sched/adaptive_lock.hpp>
-#include <ramie/sched/ready_queue.hpp>
-#include <ramie/sched/timer_queue.hpp>
-#include <ramie/sched/wait.hpp>
-#include <ramie/sched/worker.hpp>
+#include <ramie/task/timer_queue.hpp>
+#include <ramie/task/wait.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <gtest/gtest.h>
 
@@ -68,27 +68,25 @@ TEST(ready_queue, without_its_fence_is_found) {
 
 void exclude_each_other() {
   detail::init_fences();
-  detail::adaptive_lock lock{static_cast<std::uint8_t>(pick(2))};  // owned at the first or second use in a row
+  detail::adaptive_lock lock{static_cast<std::uint8_t>(pick(2))};  // owned from the first or second use in a row on
   int inside = 0;
   int entered = 0;
-  std::array<detail::fork_deque, 3> workers;  // as if the threads were workers; one of them cannot be an owner
-  for (std::uint16_t i = 0; i < 3; ++i) workers[i].lock_id = static_cast<std::uint16_t>(i + 1);
-  auto use = [&](detail::fork_deque* as) {
-    ramie_current_forks = as;
+  std::array<detail::worker_base, 3> workers;  // as if the threads were workers
+  auto use = [&](detail::worker_base* as) {
+    ramie_current_worker = as;
     for (int i = 0; i < 6; ++i) {
       const auto way = pick(4);
       const bool as_owner = way == 1 && lock.try_enter_as_owner(as);
       if (way == 0 && !lock.try_lock()) continue;
       if (way != 0 && !as_owner) lock.lock();
       check(++inside == 1, "two threads hold the lock");
-      detail::atomic<int> step{0};
-      step.store(1);  // a step inside, where others may come
+      step();
       check(--inside == 0, "two threads hold the lock");
       ++entered;
       if (as_owner) lock.leave_as_owner();
       else lock.unlock();
     }
-    ramie_current_forks = nullptr;
+    ramie_current_worker = nullptr;
   };
   {
     simulated_thread first{[&] { use(&workers[0]); }};
@@ -99,6 +97,33 @@ void exclude_each_other() {
   check(entered >= 1, "nobody got the lock");
 }
 TEST(adaptive_lock, excludes) { expect_sound("adaptive lock", {.seeds = 20'000}, exclude_each_other); }
+/// A runtime ends, and the workers of the next one have its workers' memory, in another order.
+void exclude_after_a_restart() {
+  detail::init_fences();
+  detail::adaptive_lock lock{static_cast<std::uint8_t>(pick(2))};
+  std::array<detail::worker_base, 2> workers;
+  int inside = 0;
+  const auto use = [&](detail::worker_base* as) {
+    ramie_current_worker = as;
+    for (int i = 0; i < 4; ++i) {
+      lock.lock();
+      check(++inside == 1, "two threads hold the lock");
+      step();
+      check(--inside == 0, "two threads hold the lock");
+      lock.unlock();
+    }
+    ramie_current_worker = nullptr;
+  };
+  for (int runtimes = 0; runtimes < 3; ++runtimes) {
+    const std::size_t first = pick(2);
+    if (pick(2) == 0) use(&workers[first]);
+    simulated_thread a{[&] { use(&workers[first]); }};
+    simulated_thread b{[&] { use(&workers[1 - first]); }};
+  }
+}
+TEST(adaptive_lock, excludes_after_a_restart) {
+  expect_sound("adaptive lock, restarts", {.seeds = 10'000}, exclude_after_a_restart);
+}
 TEST(adaptive_lock, without_its_fence_is_found) {
   expect_found(plant::adaptive_lock_no_fence, "adaptive lock, no fence", {.seeds = 20'000}, exclude_each_other);
 }
@@ -108,33 +133,31 @@ void deprive_of_several() {
   detail::init_fences();
   std::array<detail::adaptive_lock, 2> locks;
   std::array<int, 2> inside{};
-  std::array<detail::fork_deque, 2> workers;
-  for (std::uint16_t i = 0; i < 2; ++i) workers[i].lock_id = static_cast<std::uint16_t>(i + 1);
+  std::array<detail::worker_base, 2> workers;
   auto enter = [&](std::size_t i) {
     locks[i].lock();
     check(++inside[i] == 1, "two threads hold the lock");
-    detail::atomic<int> step{0};
-    step.store(1);
+    step();
   };
   auto leave = [&](std::size_t i) {
     check(--inside[i] == 0, "two threads hold the lock");
     locks[i].unlock();
   };
-  auto use = [&](detail::fork_deque* as) {
-    ramie_current_forks = as;
+  auto use = [&](detail::worker_base* as) {
+    ramie_current_worker = as;
     for (int i = 0; i < 4; ++i) {
       const std::size_t which = pick(2);
       enter(which);
-      // In one order only, or they would wait for each other whatever the lock does.
+      // In one order only: otherwise they would deadlock whatever the lock does.
       if (const bool both = which == 0 && pick(2) == 0; both) {
         enter(1);
         leave(1);
       }
       leave(which);
     }
-    ramie_current_forks = nullptr;
+    ramie_current_worker = nullptr;
   };
-  auto steal = [&](detail::fork_deque* as) {
+  auto steal = [&](detail::worker_base* as) {
     const std::array<detail::adaptive_lock*, 3> all{locks.data(), nullptr, &locks[1]};
     for (int i = 0; i < 2; ++i) {
       detail::adaptive_lock::deprive_all(all.data(), all.size());
@@ -154,14 +177,14 @@ TEST(adaptive_lock, taken_by_the_dozen_without_a_fence_is_found) {
   expect_found(plant::deprive_all_no_fence, "adaptive locks, taken at once, no fence", {.seeds = 20'000},
                deprive_of_several);
 }
-TEST(adaptive_lock, in_the_slot_of_another_is_found) {
-  expect_found(plant::adaptive_lock_slot_taken, "adaptive lock, slot taken", {.seeds = 50'000}, exclude_each_other);
+TEST(adaptive_lock, with_a_second_owner_is_found) {
+  expect_found(plant::adaptive_lock_second_owner, "adaptive lock, second owner", {.seeds = 50'000}, exclude_each_other);
 }
 
 // ---- the word of a wait, as plain threads use it -------------------------------------------------------------------
 
 void wake_once() {
-  // One waiter, three who want to wake it: plainly, in two steps, and too late. One wins each round.
+  // One waiter and three wakers: in one step, in two steps, and too late. One wins each round.
   detail::atomic<std::uint64_t> reference{0};
   detail::atomic<int> wins{0};
   detail::atomic<bool> over{false};
@@ -178,10 +201,10 @@ void wake_once() {
       last = now;
       const auto ref = detail::waiter_ref::from_bits(now);
       if (!in_two_steps) {
-        if (detail::wake(ref)) wins.fetch_add(1);
+        if (detail::wake(ref)) wins.fetch_add(1, std::memory_order_relaxed);
       } else if (detail::claimed_wait won = detail::claim(ref)) {
         ++handed;
-        wins.fetch_add(1);
+        wins.fetch_add(1, std::memory_order_relaxed);
         won.go_on();
       }
     }
@@ -195,7 +218,7 @@ void wake_once() {
       detail::wait pause{detail::wait::kind::uninterruptible};
       reference.store(pause.ref().bits(), std::memory_order_release);
       if (pick(3) == 0 && pause.withdraw()) {
-        wins.fetch_add(1);
+        wins.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
       pause.suspend();
@@ -229,13 +252,13 @@ void race_timers() {
       check(pause.suspend() == detail::wake_reason::timeout, "woken by something else");
       check(!timers.remove(mine), "a timer that fired is still there");
     }
-    left.fetch_sub(1);
+    left.fetch_sub(1, std::memory_order_release);
   };
   {
     const std::int64_t begin = detail::now_ns();
     simulated_thread first{[&] { sleeper(begin + 200); }};
     simulated_thread second{[&] { sleeper(begin + 300); }};
-    while (left.load() != 0) {
+    while (left.load(std::memory_order_acquire) != 0) {
       const std::int64_t next = timers.next_ns();
       const std::int64_t now = detail::now_ns();
       if (next <= now) timers.fire(now);
@@ -245,6 +268,42 @@ void race_timers() {
   check(timers.next_ns() == detail::timer_queue::never, "timers are left");
 }
 TEST(timer_queue, fires_or_removes) { expect_sound("timers", {.seeds = 10'000}, race_timers); }
+/// More timers than a node of the heap has children: each fires in its turn, beside removals.
+void fire_many_timers() {
+  struct counted : detail::timer_node {
+    int fired = 0;
+    bool removed = false;
+    std::int64_t deadline_ns = 0;
+    static void fire(timer_node& n) noexcept { ++static_cast<counted&>(n).fired; }
+  };
+  detail::timer_queue timers;
+  std::array<counted, 12> all;
+  const auto add = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) {
+      all[i].call = &counted::fire;
+      all[i].deadline_ns = 1 + pick(20);
+      timers.add(all[i], all[i].deadline_ns);
+    }
+  };
+  {
+    simulated_thread other{[&] {
+      add(6, 12);
+      for (std::size_t i = 6; i < 12; i += 3) all[i].removed = timers.remove(all[i]);
+    }};
+    add(0, 6);
+    for (std::size_t i = 1; i < 6; i += 3) all[i].removed = timers.remove(all[i]);
+  }
+  for (std::int64_t now = 1; now <= 20; ++now) {
+    timers.fire(now);
+    for (const counted& t : all)
+      check(t.fired == (!t.removed && t.deadline_ns <= now ? 1 : 0), "a timer did not fire in its turn, or twice");
+  }
+  check(timers.next_ns() == detail::timer_queue::never, "timers are left");
+}
+TEST(timer_queue, fires_in_turn) { expect_sound("many timers", {.seeds = 5000}, fire_many_timers); }
+TEST(timer_queue, whose_heap_is_too_narrow_is_found) {
+  expect_found(plant::timer_heap_narrow, "heap too narrow", {.seeds = 20'000}, fire_many_timers);
+}
 TEST(timer_queue, without_its_lock_is_found) {
   expect_found(plant::timer_removed_unlocked, "timer removed without the lock", {.seeds = 10'000}, race_timers);
 }
@@ -358,7 +417,7 @@ void use_mutex() {
         m->lock();
       }
       check(++inside == 1, "two threads hold the mutex");
-      if (pick(2) == 0) detail::os_sleep(1000 * pick(150));  // so that others give up spinning, or nearly
+      if (pick(2) == 0) detail::os_sleep(1000 * pick(150));  // so that waiters give up spinning, or nearly
       check(--inside == 0, "two threads hold the mutex");
       m->unlock();
     }
@@ -370,6 +429,28 @@ void use_mutex() {
   }
 }
 TEST(mutex, excludes_and_wakes) { expect_sound("mutex", {.seeds = 8000}, use_mutex); }
+/// A waiter that was woken finds the mutex taken again and runs out of time, while another one is parked behind it.
+void run_out_of_time_when_woken() {
+  const auto m = std::make_unique<timed_mutex>();
+  const auto hold = [&] {
+    for (int i = 0; i < 3; ++i) {
+      const std::lock_guard guard{*m};
+      detail::os_sleep(1000 * pick(500));
+    }
+  };
+  simulated_thread holder{hold};
+  simulated_thread timed{[&] {
+    for (int i = 0; i < 2; ++i)
+      if (m->try_lock_for(1us * pick(600))) m->unlock();
+  }};
+  simulated_thread patient{[&] { const std::lock_guard guard{*m}; }};
+}
+TEST(mutex, wakes_another_when_one_runs_out_of_time) {
+  expect_sound("mutex, out of time when woken", {.seeds = 3000}, run_out_of_time_when_woken);
+}
+TEST(mutex, whose_wake_up_ends_with_a_deadline_is_found) {
+  expect_found(plant::mutex_woken_left_on, "mutex, woken left on", {.seeds = 20'000}, run_out_of_time_when_woken);
+}
 TEST(mutex, whose_unlock_is_missed_is_found) {
   expect_found(plant::mutex_unlock_unnoticed, "mutex, unlock missed", {.seeds = 20'000}, use_mutex);
 }

@@ -1,4 +1,4 @@
-// What perf is tried on: a fiber that waits again and again, and computes in between, two functions deep.
+// The program for the test of perf: a fiber that waits again and again, and computes in between, two functions deep.
 #include <ramie/ramie.hpp>
 
 #include <ctime>

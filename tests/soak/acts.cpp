@@ -105,7 +105,7 @@ void channel_web(dice& d) {
       bool a_open = true, b_open = true;
       while (a_open || b_open) {
         switch (mine.between(0, 3)) {
-          case 0:  // never for long at one channel alone: all receivers might be there, and the senders at the other
+          case 0:  // never long at one channel alone: all receivers could be there, and the senders at the other
             if (auto got = w.a.recv_for(mine.us(0, 200))) take(std::move(got));
             else if (w.a.is_closed() && w.a.size() == 0) a_open = false;
             break;
@@ -117,7 +117,7 @@ void channel_web(dice& d) {
             if (a_open && b_open)
               select(on_recv(w.a, [&](auto v) { a_open = take(std::move(v)); }),
                      on_recv(w.b, [&](auto v) { b_open = take(std::move(v)); }), on_timeout(mine.us(1, 500), [] {}));
-            else if (a_open) a_open = take(w.a.recv());  // the other is closed, so the senders are through
+            else if (a_open) a_open = take(w.a.recv());  // the other is closed, so the senders are done
             else b_open = take(w.b.recv());
         }
       }
@@ -135,7 +135,7 @@ void channel_web(dice& d) {
             }
             break;
           default: {
-            // What a select did not send is still in its case; so the element is made within.
+            // An element that a select did not send is still in its case, so it is made inside.
             select(on_send(c, std::move(one),
                            [](channel_status st) { require(st == channel_status::ok, "select: send failed"); }));
           }

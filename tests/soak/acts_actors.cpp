@@ -62,7 +62,7 @@ class forwarder : public actor<forwarder> {
   };
   void on(start s) {
     if (s.left == 0) {
-      end_->try_send(static_cast<int>(s.at));
+      static_cast<void>(end_->try_send(static_cast<int>(s.at)));
       return;
     }
     --s.left;

@@ -137,7 +137,7 @@ void blocking_calls(dice& d) {
         return kept.value;
       });
     }));
-  // And one that blocks its worker, for which others must stand in.
+  // And one that blocks its worker, which others must replace.
   if (d.one_in(4)) std::this_thread::sleep_for(d.us(1, 15'000));
   for (int i = 0; i < n; ++i) require(all[static_cast<std::size_t>(i)].join() == i, "blocking: a wrong result");
 }

@@ -1,11 +1,12 @@
 // ramie-soak [--hours H | --seconds S | --rounds N] [--seed N] [--verbose]
 //
-// A round: a runtime of random shape, or two, and some dozen acts on them at once. After each round nothing may be
-// left: no tracked object, no thread. Every so often the memory of the process is compared with the base line.
+// A round: one or two runtimes of random shape, and some dozen acts on them at once. After each round nothing may be
+// left: no tracked object, no thread. The memory of the process is compared with the base line now and then.
 #include "soak.hpp"
 
 #include <ramie/base/config.hpp>
-#include <ramie/sched/wait.hpp>
+#include <ramie/machine/test_options.hpp>
+#include <ramie/task/wait.hpp>
 
 #include <unistd.h>
 
@@ -67,19 +68,16 @@ ramie::runtime_options random_runtime(dice& d) {
   constexpr std::array<ramie::stack_guard, 3> guards{ramie::stack_guard::automatic, ramie::stack_guard::automatic,
                                                      ramie::stack_guard::none};
   constexpr std::array<std::size_t, 3> sizes{64 * 1024, 128 * 1024, 256 * 1024};
-  constexpr std::array<ramie::placement, 8> placements{
-      ramie::placement::work_stealing,        ramie::placement::work_stealing,
-      ramie::placement::work_stealing,        ramie::placement::work_stealing,
-      ramie::placement::stealing_no_affinity, ramie::placement::shared_queue,
-      ramie::placement::round_robin,          ramie::placement::dedicated};
+  constexpr std::array<ramie::placement, 6> placements{
+      ramie::placement::work_stealing, ramie::placement::work_stealing,        ramie::placement::work_stealing,
+      ramie::placement::work_stealing, ramie::placement::stealing_no_affinity, ramie::placement::dedicated};
   return {.workers = d.between(1, 6),
-          .placement = placements[static_cast<std::size_t>(d.between(0, 7))],
+          .placement = placements[static_cast<std::size_t>(d.between(0, 5))],
           .pin_threads = d.one_in(8),
           .stack_size = RAMIE_ASAN || RAMIE_TSAN ? 256 * 1024 : sizes[static_cast<std::size_t>(d.between(0, 2))],
           .name = "soak",
           .guard = guards[static_cast<std::size_t>(d.between(0, 2))],
-          .spare_workers = d.one_in(3) ? 0 : d.between(1, 16),
-          .migrate_always = d.one_in(4)};
+          .spare_workers = d.one_in(3) ? 0 : d.between(1, 16)};
 }
 
 void run_acts(ramie::runtime& rt, dice& d, bool verbose) {
@@ -104,13 +102,16 @@ void run_round(std::uint64_t number, bool verbose) {
   if (d.one_in(4)) {
     std::thread beside{[&, seed = d.next()] {
       dice his{seed};
+      const ramie::detail::with_test_options told{{.migrate_always = his.one_in(4)}};
       ramie::runtime rt{random_runtime(his)};
       run_acts(rt, his, false);
     }};
+    const ramie::detail::with_test_options told{{.migrate_always = d.one_in(4)}};
     ramie::runtime rt{random_runtime(d)};
     run_acts(rt, d, verbose);
     beside.join();
   } else {
+    const ramie::detail::with_test_options told{{.migrate_always = d.one_in(4)}};
     ramie::runtime rt{random_runtime(d)};
     run_acts(rt, d, verbose);
   }
@@ -130,8 +131,8 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Compares the least of a period with the least of the first one after the warm-up: what is in use goes up and down,
-/// what is leaked stays.
+/// Compares the minimum of a period with the minimum of the first one after the warm-up: memory in use goes up and
+/// down, leaked memory stays.
 class memory_watch {
  public:
   void look() {
@@ -139,7 +140,7 @@ class memory_watch {
     if (++looks_ % period != 0) return;
     ++periods_;
     if (periods_ == 2) base_ = least_;
-    // Sanitizers keep what was freed for a while, and allocators do not give everything back.
+    // Sanitizers keep what was freed for a while, and allocators do not return everything.
     constexpr std::size_t slack = RAMIE_ASAN || RAMIE_TSAN ? std::size_t{1} << 30 : std::size_t{96} << 20;
     if (periods_ > 2 && least_ > 2 * base_ + slack)
       fail("memory grows: " + std::to_string(base_ >> 20) + " MB at first, now " + std::to_string(least_ >> 20));
@@ -157,7 +158,7 @@ class memory_watch {
   std::size_t last_ = 0;
 };
 
-/// A round that does not end is a hang. Five minutes are far more than any takes on the slowest machine.
+/// A round that does not end is a hang. Five minutes are far more than any round takes on the slowest machine.
 constexpr int hang_seconds = 300;
 void watch_for_hangs() {
   std::thread{[] {

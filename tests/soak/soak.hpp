@@ -1,5 +1,5 @@
-// The soak test: a random mix of everything, from a seed, for as long as one likes. Each act does something with ramie
-// and checks what it must have come to; rounds of acts run side by side on runtimes of random shape.
+// The soak test: a random mix of everything, from a seed, for any time. Each act does something with ramie and checks
+// the result; rounds of acts run side by side on runtimes of random shape.
 #pragma once
 
 #include <ramie/ramie.hpp>
@@ -11,7 +11,7 @@
 
 namespace soak {
 
-/// Random numbers of one act. Each act has its own, so that what it does depends on the seed alone.
+/// Random numbers of one act. Each act has its own, so that it depends on the seed alone.
 class dice {
  public:
   explicit dice(std::uint64_t seed) noexcept : state_{seed * 0x9e3779b97f4a7c15u + 1} {}
@@ -32,7 +32,8 @@ class dice {
   std::uint64_t state_;
 };
 
-/// Something that must be destroyed as often as it was made. Left by each act in fibers, closures, elements, messages.
+/// An object that must be destroyed as often as it was made. Each act leaves some in fibers, closures, elements,
+/// messages.
 class tracked {
  public:
   explicit tracked(int v = 0) noexcept : value{v} { add(1); }
@@ -49,7 +50,7 @@ class tracked {
   inline static std::atomic<std::int64_t> alive_{0};
 };
 
-/// An invariant does not hold: says which, and with which seed, and ends the process.
+/// An invariant does not hold: prints which, and the seed, and ends the process.
 [[noreturn]] void fail(std::string_view what);
 inline void require(bool holds, std::string_view what) {
   if (!holds) fail(what);

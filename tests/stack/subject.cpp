@@ -1,4 +1,4 @@
-// What tools/stack looks at, and how much stack it really used: one line a fiber, "name bytes".
+// The program that tools/stack analyses. Prints the stack that it really used: one line a fiber, "name bytes".
 #include <ramie/ramie.hpp>
 
 #include <cstdio>

@@ -1,16 +1,16 @@
 """Shows gdb the fibers and actors of a program that uses ramie, live or in a core file.
 
-    (gdb) source ramie.py            (not needed where ramie is installed and gdb may load its script by itself)
+    (gdb) source ramie.py            (not needed if ramie is installed and gdb may auto-load its script)
     (gdb) ramie fibers               every fiber that has begun: what it waits for, where, since when
     (gdb) ramie bt 3                 its frames; `ramie bt all` those of all
-    (gdb) ramie fiber 3              the frames of fiber 3 become those of the current thread, above frame 0: bt, up, info locals
-    (gdb) ramie fiber off            and go again
+    (gdb) ramie fiber 3              shows fiber 3's frames in the current thread, above frame 0: bt, up, info locals
+    (gdb) ramie fiber off            removes them
     (gdb) ramie actors               every actor with its mailbox
     (gdb) ramie workers              the threads and their queues
 
-Pretty-printers are there for channels, mutexes and other primitives, handles and references.
-The library needs no debugging information for the commands: it holds a table of its own layout (ramie_debug_layout). The program's
-own helps, of course, and the printers need it.
+There are pretty-printers for channels, mutexes and other primitives, handles and references.
+The commands need no debugging information of the library: it holds a table of its own layout (ramie_debug_layout). The program's
+own information helps, of course, and the printers need it.
 """
 
 import re
@@ -31,7 +31,7 @@ STACKS_MOST = 10_000_000
 
 
 class Trouble(gdb.GdbError):
-    """Told to the user as it is."""
+    """An error whose message goes to the user."""
 
 
 # ---- memory --------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def view(address):
     return read(start, min(size, 200)).decode("utf-8", "replace") if size else ""
 
 
-# ---- what the library tells of itself ------------------------------------------------------------------------------
+# ---- the library's own tables --------------------------------------------------------------------------------------
 
 
 def table(symbol):
@@ -164,12 +164,12 @@ class Task:
             self.of = view(word(self.type + layout["actor_type.of"]))
 
     def title(self):
-        kind = f"actor {self.of}" if self.actor else "fork job" if self.strand else "fiber"
+        kind = f"actor {self.of}" if self.actor else "child" if self.strand else "fiber"
         return f'{kind} "{self.name}" {self.at:#x}' if self.name else f"{kind} {self.at:#x}"
 
 
 def wait_state(word, mark):
-    """A key of WAITS; ramie/sched/wait_word.hpp has the layout."""
+    """A key of WAITS; ramie/task/wait_word.hpp has the layout."""
     state = word & 3
     left = mark & ~2 & 0xFFFFFFFF == (word & ~0x3FF & 0xFFFFFFFF) | 1
     return 2 if state == 1 and left else state
@@ -217,7 +217,7 @@ class Fiber:
 
 
 class Now:
-    """A live process on this machine goes by the clock that can be read here; else the last that the workers knew has to do."""
+    """For a live process on this machine, the clock that can be read here; otherwise the last time that the workers stored."""
 
     def __init__(self, all_workers):
         self.known = max((w.clock for w in all_workers), default=0)
@@ -264,8 +264,8 @@ class FrameId:
 
 
 class SwitchTo(gdb.unwinder.Unwinder):
-    """Says that the frame above the current thread's innermost one is a fiber's. Works on core files, too, whose
-    registers cannot be set."""
+    """Presents a fiber's frames above the current thread's innermost frame. Works on core files, too, whose registers
+    cannot be set."""
 
     def __init__(self):
         super().__init__("ramie fiber")
@@ -276,10 +276,10 @@ class SwitchTo(gdb.unwinder.Unwinder):
         if self.fiber is None or self.busy or frame.level() != 0:
             return None
         names = ("rsp", "rbp", "rip") if has_register(frame, "rip") else ("sp", "x29", "pc")
-        # An address below all stacks, for no frame may seem to lie below its caller's.
+        # An address below all stacks: no frame may seem to be below its caller's.
         info = frame.create_unwind_info(FrameId(gdb.Value(64), frame.read_register(names[2])))
         example = [frame.read_register(name) for name in names]
-        # Behind the jump that left; gdb looks one byte before, as it must for calls.
+        # Behind the jump that left the fiber; gdb looks one byte before, as it must for calls.
         numbers = (self.fiber.sp, self.fiber.fp, self.fiber.pc + 1)
         for name, like, number in zip(names, example, numbers):
             info.add_saved_register(name, gdb.Value(number).cast(like.type))
@@ -329,7 +329,7 @@ def walk(frame, parked):
     while frame is not None and len(lines) < 200:
         name = frame.name() or "??"
         if OUTERMOST.search(name):
-            break  # from here on it is ramie's own
+            break  # from here on the frames are ramie's own
         if INNERMOST.match(name) and inside:
             frame = frame.older()
             continue
@@ -477,7 +477,7 @@ class Workers(gdb.Command):
 
 
 def number_in(value):
-    """The number in an atomic, or in something as large."""
+    """The number in an atomic, or in another object of that size."""
     return int.from_bytes(read(int(value.address), value.type.sizeof), "little")
 
 
@@ -499,11 +499,16 @@ class MutexPrinter(Printer):
 
 
 class ChannelPrinter(Printer):
+    @staticmethod
+    def tally(count):
+        """The lower half; the upper one says how often it was increased."""
+        return number_in(count["both_"]) & 0xFFFFFFFF
+
     def to_string(self):
         core = self.value["core_"]
-        said = f"{number_in(core['size'])} of {int(core['capacity'])} places taken"
+        said = f"{self.tally(core['size'])} of {int(core['capacity'])} places taken"
         for line in ("receivers", "senders"):
-            waiting = number_in(core[line]["count_"])
+            waiting = self.tally(core[line]["count_"])
             if waiting:
                 said += f", {waiting} {line} wait"
         return said + (", closed" if number_in(core["closed"]) else "")

@@ -1,1 +1,1 @@
-"""How much stack a fiber needs at most, by what gcc -fcallgraph-info=su wrote down when the program was compiled."""
+"""How much stack a fiber needs at most, from what gcc -fcallgraph-info=su wrote when the program was compiled."""

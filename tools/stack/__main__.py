@@ -1,4 +1,4 @@
-"""./run stack-usage [PATTERN...]: how much stack fibers need at most, by what gcc knows of frames and calls."""
+"""./run stack-usage [PATTERN...]: how much stack fibers need at most, from gcc's tables of frames and calls."""
 
 import argparse
 import json
@@ -78,7 +78,7 @@ def main():
         return 2
     on_signal = 0 if options.signal_handler < 0 else needs.signal_frame() + options.signal_handler
     loop, turn = needs.loop_bytes(graph), needs.turn_bytes(graph)
-    # Of a function that may be called by either, one cannot tell.
+    # For a function that either may call, it is unknown.
     found = [(worst, needs.Needs(worst.size, loop + (0 if report.is_fiber(worst) else turn), on_signal))
              for worst in map(work.worst, entries.values())]
     found.sort(key=lambda both: -both[0].size)

@@ -1,8 +1,8 @@
 """The worst path through a call graph.
 
-Functions that call each other in a circle are one knot: it counts with the frames of all of them, times a number of turns (1,
-unless it is said otherwise), which is at least what any path through it takes in so many turns. Knots form no
-circles, so the worst path over them is found from the bottom up.
+Functions that call each other in a circle are one knot: it counts with the frames of all of them, times a number of turns (1
+by default), which is at least what any path through it takes in that many turns. Knots form no circles, so the worst path
+over them is found from the bottom up.
 """
 
 import re
@@ -33,8 +33,8 @@ class Worst:
     size: int
     path: list
     recursions: list  # [(names, bytes a turn, turns)]
-    indirect: list  # names of those on any path that call somebody unknown
-    unknown: list  # symbols on any path that no table has
+    indirect: list  # names of functions on any path with an unknown callee
+    unknown: list  # symbols on any path that are in no table
     unbounded: list  # names
 
 
@@ -65,7 +65,7 @@ class Analysis:
         return calls
 
     def find(self, pattern):
-        """Functions with a frame that match, by name."""
+        """The matching functions with a frame, by name."""
         found = [f for f in self.functions.values() if f.known and matches(pattern, f)]
         return sorted(found, key=lambda f: f.name)
 
@@ -80,7 +80,7 @@ class Analysis:
         return size, "external" if listed else "unknown"
 
     def tie_knots(self):
-        """Tarjan's algorithm without recursion; gives the knots with callees before callers."""
+        """Tarjan's algorithm without recursion; returns the knots, callees before callers."""
         index, low, waiting, on_stack, self.knots = {}, {}, [], set(), []
         for root in self.targets:
             if root in index:

@@ -1,7 +1,7 @@
-"""Reads what gcc -fcallgraph-info=su writes: functions, their frames, who calls whom.
+"""Reads what gcc -fcallgraph-info=su writes: functions, their frames, calls.
 
-Each translation unit has a file of its own, NAME.o's is NAME.ci. A function that is local to one has the file's name before
-its own; one that others define appears as an ellipse without a frame. Frames contain the return address.
+Each translation unit has a file of its own, NAME.o's is NAME.ci. A function local to one has the file's name before its own; one
+that is defined elsewhere appears as an ellipse without a frame. Frames contain the return address.
 """
 
 import re
@@ -22,12 +22,12 @@ class CallgraphError(Exception):
 
 @dataclass
 class Function:
-    title: str  # as the linker has it, after the file's name if it is local to a file
-    name: str = ""  # as the compiler prints it
+    title: str  # the linker's name, after the file's name if it is local to a file
+    name: str = ""  # the compiler's name
     place: str = ""
     frame: int = 0
-    known: bool = False  # false: defined elsewhere, in what was not compiled so
-    unbounded: bool = False  # the frame grows by what is only known when it runs
+    known: bool = False  # false: defined elsewhere, in a file without such a table
+    unbounded: bool = False  # the frame grows by an amount known only at run time
     calls: set = field(default_factory=set)
 
     @property
@@ -43,7 +43,7 @@ class Callgraph:
         return self.functions.setdefault(title, Function(title))
 
     def add_file(self, path):
-        """Functions that several files define are the same one: the larger frame counts. Throws CallgraphError."""
+        """A function that several files define is one function: the larger frame counts. Throws CallgraphError."""
         try:
             text = Path(path).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
@@ -72,7 +72,7 @@ class Callgraph:
                 function.unbounded = function.unbounded or found[2] == "dynamic"
 
     def link(self):
-        """Calls of one name for a constructor or destructor reach the other, where the compiler made one of them."""
+        """Calls of one name for a constructor or destructor reach the other, if the compiler emitted only one of them."""
         others = {"C1E": "C2E", "D1E": "D2E", "C2E": "C1E", "D2E": "D1E"}
         for title in {title for function in self.functions.values() for title in function.calls}:
             self.at(title)
@@ -86,7 +86,7 @@ class Callgraph:
 
 
     def name_broken_ones(self, demangle=None):
-        """gcc loses the beginning of long names; there the linker's name is better than what is left."""
+        """gcc cuts the beginning of long names; then the linker's name is better."""
         broken = [f for f in self.functions.values() if is_broken(f.name)]
         symbols = [re.sub(r"\.(constprop|isra|part|cold|lto_priv)\.?\d*", "", f.symbol) for f in broken]
         for function, name in zip(broken, (demangle or demangled)(symbols)):
@@ -98,7 +98,7 @@ def is_broken(name):
 
 
 def demangled(symbols):
-    """As they are, where there is no c++filt."""
+    """Unchanged if there is no c++filt."""
     if not symbols or not shutil.which("c++filt"):
         return symbols
     done = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=False)
@@ -107,12 +107,12 @@ def demangled(symbols):
 
 
 def readable(label):
-    """ "void f(T) [with T = int]" says it all; what precedes a function's name says nothing here."""
+    """ "void f(T) [with T = int]" is enough; what precedes a function's name is dropped."""
     return re.sub(r"^(static |constexpr |virtual |inline )+", "", label)
 
 
 def ci_files(paths):
-    """Those below the folders among `paths`, and the files among them. Throws CallgraphError if there are none."""
+    """The files among `paths`, and those below its folders. Throws CallgraphError if there are none."""
     found = []
     for path in map(Path, paths):
         found += sorted(path.rglob("*.ci")) if path.is_dir() else [path]

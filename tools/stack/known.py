@@ -1,18 +1,18 @@
-"""What is assumed of functions whose frames nobody wrote down."""
+"""Assumptions about functions whose frames are unknown."""
 
 import re
 from pathlib import Path
 
 OWN = Path(__file__).with_name("known.txt")
 UNKNOWN_BYTES = 4096  # a function in no table: most that were measured need less, see known.txt
-INDIRECT_BYTES = 2048  # a call of which one cannot say where it goes; picked out of thin air
-# A first call of a function in a shared library looks for it. Measured 2.7 KiB above what the function itself needed (x86-64
+INDIRECT_BYTES = 2048  # a call of an unknown function; picked out of thin air
+# The first call of a function in a shared library resolves it. Measured 2.7 KiB above what the function itself needed (x86-64
 # with AVX-512: the loader keeps all vector registers meanwhile).
 BINDING_BYTES = 3072
 
 
 class KnownError(Exception):
-    """A table with a line that is none."""
+    """A table has an invalid line."""
 
 
 def read_table(path):
@@ -42,7 +42,7 @@ class Known:
         self.unknown_bytes, self.indirect_bytes, self.binding_bytes = unknown_bytes, indirect_bytes, binding_bytes
 
     def bytes_of(self, symbol):
-        """(bytes, whether a table has it)"""
+        """(bytes, is it in a table)"""
         for size, pattern in self.lines:
             if pattern.fullmatch(symbol):
                 return max(size, self.binding_bytes), True

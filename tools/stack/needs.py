@@ -1,22 +1,22 @@
-"""What a fiber's stack holds besides its functions' frames, and which size that makes."""
+"""What a fiber's stack holds besides its functions' frames, and the size that follows."""
 
 import struct
 from dataclasses import dataclass
 
 STACK_SIZE_MIN, STACK_SIZE_DEFAULT = 16 * 1024, 256 * 1024  # ramie/stack/pool.hpp
-COLOURS = 960  # tops are shifted by up to so much, ramie/stack/slab.hpp
+COLOURS = 960  # tops are shifted by up to this much, ramie/stack/slab.hpp
 GUARD, GUARD_SMALL, GENEROUS = 16 * 1024, 4 * 1024, 64 * 1024  # ramie/stack/guard.cpp; on pages of 4 KiB
-RED_ZONE = 128  # below the stack pointer a function may write without saying so (x86-64)
+RED_ZONE = 128  # below the stack pointer a function may write without reserving it (x86-64)
 HANDLER_BYTES = 1024  # a signal handler's own frames; picked out of thin air
-SIGNAL_FRAME = 3376  # what the kernel puts there before it: x86-64 with AVX-512
+SIGNAL_FRAME = 3376  # what the kernel pushes before it: x86-64 with AVX-512
 AT_MINSIGSTKSZ = 51
-LOOP = 512  # where the library was not compiled with -fcallgraph-info; 288 by gcc 12 -O3
+LOOP = 512  # if the library was not compiled with -fcallgraph-info; 288 with gcc 12 -O3
 TURN = 256  # an actor's turn, likewise; 160
 WORKER = "ramie::detail::{anonymous}::"
 
 
 def signal_frame():
-    """Of this machine's processor, as the kernel tells."""
+    """Of this machine's processor, as the kernel reports it."""
     try:
         with open("/proc/self/auxv", "rb") as file:
             for kind, value in struct.iter_unpack("NN", file.read()):
@@ -30,11 +30,11 @@ def signal_frame():
 def loop_bytes(graph):
     """What the scheduler's loop has on the stack when it calls a fiber's function or an actor's."""
     frames = {f.name.partition("(")[0].rpartition("::")[2]: f.frame for f in graph.functions.values()
-              if f.known and "worker.cpp:" in f.title and WORKER in f.name}
+              if f.known and "loop.cpp:" in f.title and WORKER in f.name}
     if "loop" not in frames and "loop_entry" not in frames:
         return LOOP
     task = frames.get("run_task", 0)
-    resident = sum(frames.get(name, 0) for name in ("run_ready_residents", "run_resident", "run_observed", "run_timed"))
+    resident = sum(frames.get(name, 0) for name in ("run_ready_residents", "run_resident", "run_observed"))
     by_loop = frames.get("loop_entry", 0) + frames.get("loop", 0) + max(task, resident)
     return max(by_loop, frames.get("own_stack_entry", 0) + task)
 
@@ -59,7 +59,7 @@ def usable_of(slot):
 
 
 def slot_for(size):
-    """The least stack_size that has room for so many bytes."""
+    """The least stack_size that has room for that many bytes."""
     slot = STACK_SIZE_MIN
     while usable_of(slot) < size:
         slot *= 2

@@ -1,4 +1,4 @@
-"""The answers as text and as JSON."""
+"""The results as text and as JSON."""
 
 import re
 
@@ -8,7 +8,7 @@ KINDS = {"external": ", elsewhere", "unknown": ", elsewhere and unknown", "indir
 
 
 def short(name, limit=110):
-    """Without what is the same in all names of ramie's own templates."""
+    """Without the parts that all names of ramie's own templates share."""
     if found := re.search(r"fiber_task<R, Fn>::run\(.*\[with R = (.*?); Fn = (.*)\]$", name):
         name = f"fiber {found[2]}"
     elif found := re.search(r"detail::act_on_(\w+)\(.*\[with A = (.*?); M = (.*)\]$", name):

@@ -1,4 +1,4 @@
-"""The analysis on graphs made up, and on a program that says what it really used."""
+"""The analysis, on made-up graphs and on a program that prints what it really used."""
 
 import json
 import os
@@ -169,7 +169,7 @@ def makes_graphs():
 
 @unittest.skipUnless(makes_graphs(), "no gcc that writes call graphs, or no library")
 class Program(unittest.TestCase):
-    """tests/stack/subject.cpp says how much each fiber used."""
+    """tests/stack/subject.cpp prints how much each fiber used."""
 
     @classmethod
     def setUpClass(cls):
@@ -192,7 +192,7 @@ class Program(unittest.TestCase):
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
     def expect(self, name, *words):
-        """What was computed is what was used: no less, and more by less than the measurement's own and an unused call."""
+        """The computed size is what was used: no less, and more by less than the measurement itself and an unused call."""
         entry = f"{{anonymous}}::{name}"
         code, found = self.ask(rf"fiber_task.*::run\(.*Fn = {entry}\]|fiber_task.*{name}.*3run|act_on_tell.* A = {entry};|actor_class.*{name}.*serve", *words)
         self.assertEqual((code, len(found)), (0, 1), found)

@@ -1,4 +1,4 @@
-// A teller moves money between accounts; the debited account tells the other and answers when that has answered.
+// A teller moves money between accounts; the debited account tells the other and replies when the other has replied.
 #include <lab/workloads/savina/savina.hpp>
 
 namespace ramie::lab {

@@ -1,4 +1,4 @@
-// An arbiter lets one smoker at a time smoke, and goes on as soon as that one has begun.
+// An arbiter lets one smoker at a time smoke, and continues as soon as it has begun.
 #include <lab/workloads/savina/savina.hpp>
 
 namespace ramie::lab {

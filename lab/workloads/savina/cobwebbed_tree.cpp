@@ -1,4 +1,4 @@
-// An unbalanced tree of actors that grows at random places; then the root has it counted ("unbalanced cobwebbed tree").
+// An unbalanced tree of actors grows at random places; then the root has it counted ("unbalanced cobwebbed tree").
 #include <lab/workloads/savina/savina.hpp>
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace ramie::lab {
 namespace {
 
 struct grow {
-  std::uint64_t way;  // where to go down, a bit a level
+  std::uint64_t way;  // down the tree, a bit a level
 };
 struct shape {
   std::int64_t nodes;

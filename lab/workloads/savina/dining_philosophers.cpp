@@ -31,7 +31,7 @@ class philosopher : public ramie::actor<philosopher> {
  public:
   philosopher(ramie::actor_ref<arbitrator> a, std::size_t number, std::int64_t meals)
       : arbitrator_{std::move(a)}, number_{number}, meals_{meals} {}
-  /// Messages it took to have all meals.
+  /// The number of messages for all meals.
   std::int64_t on(eat) {
     std::int64_t messages = 0;
     for (std::int64_t i = 0; i < meals_; ++i) {

@@ -1,5 +1,5 @@
-// How many ways there are to place n queens: a master hands boards to workers, which send back what is left to do, and
-// near the leaves count by themselves.
+// How many ways there are to place n queens: a master hands boards to workers, which send back the work that is left
+// and, near the leaves, count themselves.
 #include <lab/workloads/savina/savina.hpp>
 
 #include <array>

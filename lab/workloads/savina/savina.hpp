@@ -1,4 +1,4 @@
-// The classic actor programs that the Savina suite collects (S. Imam, V. Sarkar, AGERE 2014), written anew for ramie's
+// The classic actor programs that the Savina suite collects (S. Imam, V. Sarkar, AGERE 2014), written for ramie's
 // actors. Each checks its own result and counts its messages.
 #pragma once
 

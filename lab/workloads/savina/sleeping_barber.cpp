@@ -1,4 +1,4 @@
-// Customers come to a barber's waiting room; those for whom there is no chair come again.
+// Customers come to a barber's waiting room; those that find no free chair come again.
 #include <lab/workloads/savina/savina.hpp>
 
 #include <atomic>

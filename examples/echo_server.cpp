@@ -1,0 +1,79 @@
+// An echo server that stops gracefully at Ctrl-C or SIGTERM: it accepts no more connections, lets open ones end
+// for up to ten seconds, and then cuts them off. `example_echo_server PORT` serves until then; without a port it serves
+// one client of its own, so that there is something to see.
+#include <ramie/net.hpp>
+#include <ramie/ramie.hpp>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace net = ramie::net;
+using namespace std::chrono_literals;
+
+namespace {
+
+void echo(net::tcp_stream connection) {
+  std::array<std::byte, 4096> buffer;
+  while (const std::size_t n = connection.read_some(buffer))
+    connection.write_all(std::span<const std::byte>{buffer}.first(n));
+}
+
+void serve(net::tcp_listener& listener) {
+  ramie::scope connections;
+  try {
+    for (;;)
+      connections.spawn([connection = listener.accept()]() mutable {
+        try {
+          echo(std::move(connection));
+        } catch (const net::io_error&) {
+          // The peer is gone; the other connections are not affected.
+        }
+      });
+  } catch (const net::io_error&) {
+    // The listener was closed: no more connections.
+  }
+  ramie::with_timeout(10s, [&] { connections.join(); });  // then the rest is cut off
+}
+
+void be_a_client(const net::endpoint& server) {
+  net::tcp_stream connection = net::tcp_stream::connect(server);
+  net::buffered_reader reader{connection};
+  for (const char* line : {"hello", "is anybody there?", "goodbye"}) {
+    connection.write_all(std::string{line} + "\n");
+    std::printf("%s\n", std::string{reader.read_line().value_or("nothing came back")}.c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return ramie::run([&] {
+    const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
+    net::tcp_listener listener{{argc > 1 ? "::" : "127.0.0.1", port}};
+    net::signals stop{SIGINT, SIGTERM};
+    auto stopper = ramie::spawn([&] {
+      stop.wait();
+      listener.close();
+    });
+    auto server = ramie::spawn([&] { serve(listener); });
+    if (argc == 1) {
+      be_a_client(listener.local());
+      listener.close();
+      stop.close();
+    }
+    server.join();
+    try {
+      stopper.join();
+    } catch (const net::io_error&) {
+      // No signal came.
+    }
+  });
+}

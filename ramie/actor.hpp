@@ -1,0 +1,9 @@
+// Actors and supervisors.
+#pragma once
+
+#include <ramie/actor/actor.hpp>
+#include <ramie/actor/dead_letters.hpp>
+#include <ramie/actor/group.hpp>
+#include <ramie/actor/on_end.hpp>
+#include <ramie/actor/registry.hpp>
+#include <ramie/supervise/supervisor.hpp>

@@ -1,0 +1,196 @@
+// Mailboxes at their edges: bounds with urgent mail, with timers, with messages that receive_if passed over.
+#include <ramie/actor/mailbox.hpp>
+
+#include <ramie/actor/testing.hpp>
+#include <ramie/supervise/supervisor.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace ramie {
+namespace {
+
+using namespace actor_tests;
+
+struct ping {};
+
+class mailbox_edges : public with_workers {};
+INSTANTIATE_TEST_SUITE_P(workers, mailbox_edges, few_and_many());
+
+TEST_P(mailbox_edges, drop_the_oldest_though_it_was_passed_over) {
+  in_runtime([] {
+    fiber_tests::event go;
+    fiber_tests::event looked;
+    fiber_tests::event all_sent;
+    auto f = spawn_actor<int, std::string>(
+        actor_options{.mailbox_capacity = 4, .overflow = overflow::drop_oldest}, [&](mailbox<int, std::string>& box) {
+          go.wait();
+          EXPECT_FALSE(box.receive_if_for<std::string>(1ms, [](const std::string&) { return true; }).has_value());
+          looked.set();
+          all_sent.wait();
+          std::vector<int> seen;
+          while (auto m = box.receive()) {
+            if (std::holds_alternative<std::string>(*m)) break;
+            seen.push_back(std::get<int>(*m));
+          }
+          EXPECT_EQ(seen, (std::vector<int>{98, 99, 100}));
+        });
+    for (int i = 1; i <= 4; ++i) f.tell(i);
+    go.set();
+    looked.wait();
+    for (int i = 5; i <= 100; ++i) {
+      f.tell(i);
+      EXPECT_LE(f.mail_count(), 4u);
+    }
+    f.tell(std::string{"end"});
+    all_sent.set();
+    f.join();
+  });
+}
+
+TEST_P(mailbox_edges, keep_the_order_of_urgent_mail) {
+  for (const std::size_t capacity : {0u, 100u}) {
+    in_runtime([capacity] {
+      fiber_tests::event go;
+      std::vector<int> seen;
+      auto f = spawn_actor<int>(actor_options{.mailbox_capacity = capacity}, [&](mailbox<int>& box) {
+        auto first = box.receive_if<int>([](const int& n) { return n == 1; });
+        seen.push_back(*first);
+        go.wait();
+        while (auto m = box.receive()) {
+          seen.push_back(std::get<int>(*m));
+          if (seen.size() == 2) box.self().tell_urgent(4);
+          if (seen.size() == 6) return;
+        }
+      });
+      f.tell(10);
+      f.tell_urgent(1);
+      await([&] { return go.parked() == 1; });
+      f.tell(11);
+      f.tell_urgent(2);
+      f.tell_urgent(3);
+      go.set();
+      f.join();
+      EXPECT_EQ(seen, (std::vector<int>{1, 2, 3, 4, 10, 11}));
+    });
+  }
+}
+
+TEST_P(mailbox_edges, bound_urgent_mail_too) {
+  in_runtime([] {
+    fiber_tests::event go;
+    class busy : public actor<busy> {
+     public:
+      explicit busy(fiber_tests::event& go) : go_{go} {}
+      void on(ping) { go_.wait(); }
+      void on(int n) { seen_.push_back(n); }
+      std::vector<int> on(std::string) { return seen_; }
+
+     private:
+      fiber_tests::event& go_;
+      std::vector<int> seen_;
+    };
+    auto b = spawn_actor<busy>(actor_options{.mailbox_capacity = 4, .overflow = overflow::drop_oldest}, go);
+    b.tell(ping{});
+    await([&] { return go.parked() == 1; });
+    b.tell(-1);
+    for (int i = 1; i <= 50; ++i) {
+      b.tell_urgent(i);
+      EXPECT_LE(b.mail_count(), 4u);
+    }
+    go.set();
+    await([&] { return b.mail_count() == 0; });
+    EXPECT_EQ(b.ask(std::string{}), (std::vector<int>{47, 48, 49, 50}));
+    stop_and_join(b);
+  });
+}
+
+TEST_P(mailbox_edges, lose_nothing_that_was_sent_before_stop) {
+  for (const std::size_t capacity : {0u, 100u}) {
+    in_runtime([capacity] {
+      std::vector<int> seen;
+      bool found = true;
+      auto f = spawn_actor<int>(actor_options{.mailbox_capacity = capacity}, [&](mailbox<int>& box) {
+        found = box.receive_if<int>([](const int& n) { return n == 7; }).has_value();
+        EXPECT_FALSE(box.stopped());
+        while (auto m = box.receive()) seen.push_back(std::get<int>(*m));
+        EXPECT_TRUE(box.stopped());
+      });
+      for (int i = 1; i <= 3; ++i) f.tell(i);
+      f.stop();
+      f.tell(7);  // too late
+      f.join();
+      EXPECT_FALSE(found);
+      EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
+    });
+  }
+}
+
+TEST_P(mailbox_edges, have_room_for_a_timer_that_comes_once) {
+  struct alarm {};
+  class sleeper : public actor<sleeper> {
+   public:
+    sleeper(fiber_tests::event& full, fiber_tests::event& go) : full_{full}, go_{go} {}
+    void on(ping) {
+      full_.wait();
+      send_after(1ms, alarm{});
+      go_.wait();
+    }
+    void on(alarm) { ++alarms_; }
+    void on(int) {}
+    int on(std::string) { return alarms_; }
+
+   private:
+    fiber_tests::event& full_;
+    fiber_tests::event& go_;
+    int alarms_ = 0;
+  };
+  for (const overflow what : {overflow::block_sender, overflow::fail, overflow::drop_newest}) {
+    in_runtime([what] {
+      fiber_tests::event full;
+      fiber_tests::event go;
+      auto s = spawn_actor<sleeper>(actor_options{.mailbox_capacity = 2, .overflow = what}, full, go);
+      s.tell(ping{});
+      await([&] { return full.parked() == 1; });
+      s.tell(1);
+      s.tell(1);
+      full.set();
+      await([&] { return s.mail_count() == 3; });  // one too many
+      go.set();
+      await([&] { return s.mail_count() == 0; });
+      EXPECT_EQ(s.ask(std::string{}), 1);
+      stop_and_join(s);
+    });
+  }
+}
+
+TEST_P(mailbox_edges, let_asks_time_out_while_there_is_no_room) {
+  in_runtime([] {
+    fiber_tests::event go;
+    class stuck : public actor<stuck> {
+     public:
+      explicit stuck(fiber_tests::event& go) : go_{go} {}
+      int on(ping) {
+        go_.wait();
+        return 1;
+      }
+
+     private:
+      fiber_tests::event& go_;
+    };
+    auto s = spawn_actor<stuck>(actor_options{.mailbox_capacity = 1}, go);
+    s.tell(ping{});
+    await([&] { return go.parked() == 1; });
+    s.tell(ping{});
+    EXPECT_THROW(s.ask_for(1ms, ping{}), timeout_error);
+    go.set();
+    EXPECT_EQ(s.ask(ping{}), 1);
+    stop_and_join(s);
+  });
+}
+
+}  // namespace
+}  // namespace ramie

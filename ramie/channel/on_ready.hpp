@@ -1,0 +1,116 @@
+// Cases of a select that wait for something else than channels: ends, events, counts, results, permits.
+#pragma once
+
+#include <ramie/channel/cases.hpp>
+#include <ramie/channel/waitable.hpp>
+#include <ramie/fiber/join_handle.hpp>
+#include <ramie/future/future.hpp>
+#include <ramie/sync/event.hpp>
+#include <ramie/sync/latch.hpp>
+#include <ramie/sync/semaphore.hpp>
+#include <ramie/sync/wait_group.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace ramie {
+
+namespace detail {
+
+class future_waitable : public queue_waitable {
+ public:
+  future_waitable(shared_state_base& state, wait_queue& queue) noexcept
+      : queue_waitable{queue, queue_rule::until_two}, state_{&state} {}
+  // A deferred call is made here, by the first select that comes to it.
+  [[nodiscard]] bool may_be_ready() const noexcept override {
+    return queue_waitable::may_be_ready() || state_->is_deferred();
+  }
+  [[nodiscard]] bool attempt() override {
+    if (state_->is_deferred()) state_->wait(std::source_location::current());
+    return queue_waitable::attempt();
+  }
+
+ protected:
+  ~future_waitable() = default;
+
+ private:
+  shared_state_base* state_;
+};
+
+struct waitable_access {
+  template <class Self>
+  [[nodiscard]] static wait_queue& queue(zero_count<Self>& c) noexcept {
+    return c.queue_;
+  }
+  [[nodiscard]] static wait_queue& queue(event& e) noexcept { return e.queue_; }
+  template <std::ptrdiff_t Most>
+  [[nodiscard]] static wait_queue& queue(counting_semaphore<Most>& s) noexcept {
+    return s.queue_;
+  }
+  [[nodiscard]] static bool is_automatic(const event& e) noexcept { return e.how_ == event_reset::automatic; }
+  template <class R>
+  [[nodiscard]] static shared_state_base& state(const future_base<R>& f) {
+    return f.state_.get("select");
+  }
+  [[nodiscard]] static wait_queue& queue(shared_state_base& s) noexcept { return s.queue_; }
+  template <class R>
+  [[nodiscard]] static task* task_of(const join_handle<R>& h) noexcept {
+    return h.task_;
+  }
+};
+
+}  // namespace detail
+
+/// Made by on_ready and on_acquire.
+template <class Waitable, class F>
+class ready_case final : public Waitable {
+ public:
+  template <class... Args>
+  explicit ready_case(F f, Args&&... args) : Waitable(std::forward<Args>(args)...), f_{std::move(f)} {}
+  void finish() { std::invoke(f_); }
+  [[nodiscard]] static std::monostate outcome() noexcept { return {}; }
+
+ private:
+  F f_;
+};
+
+/// The case in which x.wait(), x.get() or x.join() would not have to wait: f(), which may then call it. An automatic
+/// event is reset by that, as by `wait`. `x` is an event, latch, wait_group, future, shared_future or the join_handle
+/// of a fiber; it has to stay until the select has returned. Several selects may wait for one; for a fiber only one,
+/// and nobody else who joins it: usage_error. Throws usage_error for a future or handle that holds nothing.
+template <std::invocable F = detail::do_nothing>
+[[nodiscard]] auto on_ready(event& x, F&& f = {}) {
+  using rule = detail::queue_rule;
+  return ready_case<detail::queue_waitable, std::decay_t<F>>{
+      std::forward<F>(f), detail::waitable_access::queue(x),
+      detail::waitable_access::is_automatic(x) ? rule::one_becomes_zero : rule::until_one};
+}
+template <class Count, std::invocable F = detail::do_nothing>
+  requires std::derived_from<Count, detail::zero_count<Count>>
+[[nodiscard]] auto on_ready(Count& x, F&& f = {}) {
+  return ready_case<detail::queue_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::queue(x),
+                                                             detail::queue_rule::until_zero};
+}
+template <class R, std::invocable F = detail::do_nothing>
+[[nodiscard]] auto on_ready(const detail::future_base<R>& x, F&& f = {}) {
+  detail::shared_state_base& state = detail::waitable_access::state(x);
+  return ready_case<detail::future_waitable, std::decay_t<F>>{std::forward<F>(f), state,
+                                                              detail::waitable_access::queue(state)};
+}
+template <class R, std::invocable F = detail::do_nothing>
+[[nodiscard]] auto on_ready(const join_handle<R>& x, F&& f = {}) {
+  return ready_case<detail::join_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::task_of(x)};
+}
+
+/// The case that takes a permit of `from`: f(), which has it.
+template <std::ptrdiff_t Most, std::invocable F = detail::do_nothing>
+[[nodiscard]] auto on_acquire(counting_semaphore<Most>& from, F&& f = {}) {
+  return ready_case<detail::queue_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::queue(from),
+                                                             detail::queue_rule::one_less};
+}
+
+}  // namespace ramie

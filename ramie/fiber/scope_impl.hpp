@@ -1,0 +1,93 @@
+// The two kinds of a scope's children. Part of scope.hpp.
+#pragma once
+
+#include <ramie/fiber/scope.hpp>
+
+namespace ramie {
+
+template <class Closure>
+struct scope::child_of : child {
+  template <class F>
+  RAMIE_ALWAYS_INLINE child_of(std::in_place_t, F&& f) : closure(std::forward<F>(f)) {}
+  Closure closure;
+
+  // Called by the owner and by thieves.
+  static void run(detail::fork_frame& f) noexcept {
+    auto& me = static_cast<child_of&>(f);
+    if (me.of().rare_.load_relaxed() != nullptr) [[unlikely]]
+      return me.run_if_wanted();
+    me.run_closure();
+  }
+  // The owner is read again where it is needed, which leaves a register to the closure.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE scope& of() const noexcept { return *static_cast<scope*>(this->owner); }
+  RAMIE_ALWAYS_INLINE void run_closure() noexcept {
+    if constexpr (noexcept(closure())) {
+      closure();
+    } else {
+      try {
+        closure();
+      } catch (...) {
+        of().fail(std::current_exception());
+      }
+    }
+    std::destroy_at(&closure);
+  }
+  RAMIE_COLD void run_if_wanted() noexcept {
+    if (of().has_failed()) std::destroy_at(&closure);
+    else run_closure();
+  }
+};
+
+template <class Closure>
+void scope::run_child(Closure& closure) noexcept {
+  if (rare_.load_relaxed() != nullptr && has_failed()) return;
+  if constexpr (noexcept(closure())) {
+    closure();
+  } else {
+    try {
+      closure();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+}
+
+template <class F>
+struct scope::fiber_child : detail::scope_child {
+  fiber_child(detail::task* t, scope& of, F& f) : scope_child{of, t}, closure(std::move(f)) {}
+  F closure;
+
+  static void run(detail::task& t) noexcept {
+    auto& me = detail::placed<fiber_child>(&t);
+    me.owner().fiber_began(me);
+    me.owner().run_child(me.closure);
+    end(me);
+  }
+  static void skip(detail::task& t, std::exception_ptr why) noexcept {
+    auto& me = detail::placed<fiber_child>(&t);
+    me.owner().fail(std::move(why));
+    end(me);
+  }
+  static void end(fiber_child& me) noexcept {
+    std::destroy_at(&me.closure);
+    me.owner().fiber_ended(me);
+  }
+  static void drop(detail::task&) noexcept {}
+  static constexpr detail::task_type type{&run, &skip, &drop};
+};
+
+template <class F>
+void scope::spawn_elsewhere(F& f, const fiber_options* options) {
+  if (detail::current_forks() == nullptr) return run_child(f);
+  detail::task* t = detail::fiber_task<void, fiber_child<F>>::make_in_place(*this, f);
+  auto& made = detail::placed<fiber_child<F>>(t);
+  try {
+    start(made, options);
+  } catch (...) {
+    fiber_child<F>::end(made);
+    detail::destroy_task(t);
+    throw;
+  }
+}
+
+}  // namespace ramie

@@ -1,0 +1,14 @@
+// Sockets, pipes, signals: input and output that suspends the fiber that waits for it.
+#pragma once
+
+#include <ramie/net/buffered.hpp>
+#include <ramie/net/copy.hpp>
+#include <ramie/net/datagram.hpp>
+#include <ramie/net/endpoint.hpp>
+#include <ramie/net/io_error.hpp>
+#include <ramie/net/listener.hpp>
+#include <ramie/net/pipe.hpp>
+#include <ramie/net/ready.hpp>
+#include <ramie/net/resolve.hpp>
+#include <ramie/net/signals.hpp>
+#include <ramie/net/stream.hpp>

@@ -1,0 +1,148 @@
+// Reading by lines and records, and writing in small pieces, with few system calls. Over any stream: `Stream` has
+// read_some(span<byte>), or write_all(span<const byte>).
+#pragma once
+
+#include <ramie/base/error.hpp>
+#include <ramie/net/io_error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ramie::net {
+
+/// Keeps a reference to the stream. For one fiber at a time.
+template <class Stream>
+class buffered_reader {
+ public:
+  /// `capacity`: size of the buffer in bytes, also the longest result of read_line and read_until; at least 1.
+  explicit buffered_reader(Stream& from, std::size_t capacity = 16 * 1024)
+      : from_{&from}, capacity_{capacity}, bytes_{new std::byte[capacity == 0 ? 1 : capacity]} {
+    if (capacity == 0) throw invalid_argument{"ramie: buffered_reader: a capacity of 0; it must be at least 1"};
+  }
+
+  /// What is buffered, else what one read gives; empty at the end. Valid until the next call.
+  [[nodiscard]] std::span<const std::byte> peek() {
+    if (begin_ == end_) fill();
+    return {bytes_.get() + begin_, end_ - begin_};
+  }
+  /// Consumes `n` bytes of what `peek` gave.
+  void consume(std::size_t n) noexcept { begin_ += std::min(n, end_ - begin_); }
+
+  std::size_t read_some(std::span<std::byte> into) {
+    if (begin_ == end_ && into.size() >= capacity_) return from_->read_some(into);  // bypasses the buffer
+    const std::span<const std::byte> there = peek();
+    const std::size_t n = std::min(there.size(), into.size());
+    if (n != 0) std::memcpy(into.data(), there.data(), n);
+    consume(n);
+    return n;
+  }
+  /// False if the stream ended before the first byte; io_errc::unexpected_end after it.
+  [[nodiscard]] bool read_exactly(std::span<std::byte> into) {
+    for (std::size_t done = 0; done < into.size();) {
+      const std::size_t n = read_some(into.subspan(done));
+      if (n == 0) {
+        if (done == 0) return false;
+        throw io_error{"read after " + std::to_string(done) + " of " + std::to_string(into.size()) + " bytes",
+                       io_errc::unexpected_end};
+      }
+      done += n;
+    }
+    return true;
+  }
+  /// Up to and without `end`, which is consumed as well; nullopt at the end of the stream. What follows the last `end`
+  /// is returned as if it were ended. Valid until the next call. Throws io_error with io_errc::too_long, and consumes
+  /// nothing, if it does not fit into the buffer.
+  [[nodiscard]] std::optional<std::string_view> read_until(char end) {
+    std::size_t searched = 0;
+    for (;;) {
+      const auto* first = reinterpret_cast<const char*>(bytes_.get() + begin_);
+      const std::string_view there{first, end_ - begin_};
+      if (const std::size_t at = there.find(end, searched); at != std::string_view::npos) {
+        begin_ += at + 1;
+        return there.substr(0, at);
+      }
+      searched = there.size();
+      if (searched == capacity_)
+        throw io_error{"read until a byte of value " + std::to_string(static_cast<unsigned char>(end)) +
+                           ", of which there is none in " + std::to_string(capacity_) + " bytes",
+                       io_errc::too_long};
+      if (fill() == 0) {
+        if (searched == 0) return std::nullopt;
+        begin_ = end_;
+        return there_again(searched);
+      }
+    }
+  }
+  /// Until "\n", without it and a "\r" before it.
+  [[nodiscard]] std::optional<std::string_view> read_line() {
+    std::optional<std::string_view> line = read_until('\n');
+    if (line && !line->empty() && line->back() == '\r') line->remove_suffix(1);
+    return line;
+  }
+
+ private:
+  std::string_view there_again(std::size_t n) const noexcept {
+    return {reinterpret_cast<const char*>(bytes_.get() + end_ - n), n};
+  }
+  /// Reads more behind what is buffered; 0 at the end.
+  std::size_t fill() {
+    if (begin_ != 0) {
+      std::memmove(bytes_.get(), bytes_.get() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    const std::size_t n = from_->read_some({bytes_.get() + end_, capacity_ - end_});
+    end_ += n;
+    return n;
+  }
+
+  Stream* from_;
+  std::size_t capacity_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+/// Collects small writes. Keeps a reference to the stream. For one fiber at a time. What is not flushed when it ends is
+/// lost: a destructor could not report a failure.
+template <class Stream>
+class buffered_writer {
+ public:
+  explicit buffered_writer(Stream& to, std::size_t capacity = 16 * 1024)
+      : to_{&to}, capacity_{capacity}, bytes_{new std::byte[capacity == 0 ? 1 : capacity]} {
+    if (capacity == 0) throw invalid_argument{"ramie: buffered_writer: a capacity of 0; it must be at least 1"};
+  }
+
+  /// Suspends only when the buffer is full. Throws as write_all does; then it is unknown how much has arrived.
+  void write(std::span<const std::byte> from) {
+    if (from.size() >= capacity_) {
+      flush();
+      to_->write_all(from);
+      return;
+    }
+    if (from.size() > capacity_ - used_) flush();
+    if (!from.empty()) std::memcpy(bytes_.get() + used_, from.data(), from.size());
+    used_ += from.size();
+  }
+  void write(std::string_view text) { write(std::as_bytes(std::span{text})); }
+  void flush() {
+    if (used_ == 0) return;
+    const std::size_t n = used_;
+    used_ = 0;
+    to_->write_all(std::span<const std::byte>{bytes_.get(), n});
+  }
+  [[nodiscard]] std::size_t buffered() const noexcept { return used_; }
+
+ private:
+  Stream* to_;
+  std::size_t capacity_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace ramie::net

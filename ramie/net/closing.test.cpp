@@ -1,0 +1,202 @@
+// close() while others wait, descriptors that come back under the same number, shortages at accept.
+#include <ramie/net/listener.hpp>
+#include <ramie/net/ready.hpp>
+#include <ramie/net/testing.hpp>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace ramie::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(net_closing, wakes_waiters_in_both_directions) {
+  with_workers([] {
+    for (int i = 0; i < 100; ++i) {
+      auto [a, b] = unix_stream::pair();
+      auto reader = spawn([&b = b] {
+        return code_of([&] {
+          std::array<std::byte, 1> one;
+          b.read_some(one);
+        });
+      });
+      auto writer = spawn([&b = b] {
+        const std::string much(1'000'000, 'x');
+        return code_of([&] {
+          for (;;) b.write_all(much);
+        });
+      });
+      if (i % 2 == 0) this_fiber::sleep_for(100us);
+      b.close();
+      EXPECT_EQ(reader.join(), io_errc::closed);
+      EXPECT_EQ(writer.join(), io_errc::closed);
+      EXPECT_EQ(code_of([&b = b] { b.write_all("x"); }), io_errc::closed);
+      EXPECT_FALSE(b.is_open());
+    }
+  });
+}
+
+TEST(net_closing, wakes_all_who_accept) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    std::vector<join_handle<std::error_code>> all;
+    for (int i = 0; i < 10; ++i) all.push_back(spawn([&] { return code_of([&] { static_cast<void>(l.accept()); }); }));
+    this_fiber::sleep_for(1ms);
+    l.close();
+    for (auto& one : all) EXPECT_EQ(one.join(), io_errc::closed);
+  });
+}
+
+/// A waiter must never read from a descriptor that was closed and reused.
+TEST(net_closing, hands_no_waiter_anothers_descriptor) {
+  with_workers([] {
+    for (int i = 0; i < 300; ++i) {
+      auto old_pair = unix_stream::pair();
+      auto reader = spawn([&b = old_pair.second] {
+        std::array<std::byte, 8> some;
+        const std::size_t n = b.read_some(some);
+        return text_of(std::span{some}.first(n));
+      });
+      if (i % 2 == 0) this_fiber::sleep_for(20us);
+      old_pair.second.close();
+      auto new_pair = unix_stream::pair();  // takes the number if it is free
+      new_pair.first.write_all("secret");
+      EXPECT_THROW(reader.join(), io_error);
+      std::array<std::byte, 6> six;
+      ASSERT_TRUE(new_pair.second.read_exactly(six));
+    }
+  });
+}
+
+TEST(net_closing, a_duplicate_of_a_closed_descriptor_wakes_nobody) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    auto waiter = spawn([&b = b] {
+      return code_of([&] {
+        std::array<std::byte, 1> one;
+        b.read_some(one);
+      });
+    });
+    this_fiber::sleep_for(1ms);
+    const int copy = ::dup(b.native_handle());
+    b.close();
+    EXPECT_EQ(waiter.join(), io_errc::closed);
+    auto [c, d] = unix_stream::pair();  // reuses the record
+    a.write_all("x");                   // an event for the duplicate, if it were still in the set
+    EXPECT_THROW(with_timeout(2ms,
+                              [&d = d] {
+                                std::array<std::byte, 1> one;
+                                return d.read_some(one);
+                              }),
+                 timeout_error);
+    ::close(copy);
+  });
+}
+
+TEST(net_accepting, by_several_fibers_takes_each_connection_once) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    constexpr int connections = 200;
+    std::vector<join_handle<int>> servers;
+    for (int i = 0; i < 4; ++i)
+      servers.push_back(spawn([&] {
+        int taken = 0;
+        try {
+          for (;; ++taken) {
+            tcp_stream s = l.accept();
+            s.write_all("hi");
+          }
+        } catch (const io_error&) {
+        }
+        return taken;
+      }));
+    {
+      scope s;
+      for (int i = 0; i < connections; ++i)
+        s.spawn([at = l.local()] {
+          tcp_stream c = tcp_stream::connect(at);
+          EXPECT_EQ(read_all(c), "hi");
+        });
+      s.join();
+    }
+    l.close();
+    int all = 0;
+    for (auto& one : servers) all += one.join();
+    EXPECT_EQ(all, connections);
+  });
+}
+
+TEST(net_accepting, waits_out_a_shortage_of_descriptors) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    auto client = spawn([at = l.local()] { return tcp_stream::connect(at); });
+    tcp_stream connected = client.join();  // in the backlog
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    auto server = spawn([&] { return l.accept(); });
+    while (l.pauses() < 3) this_fiber::sleep_for(1ms);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    tcp_stream accepted = server.join();
+    connected.write_all("nothing lost");
+    connected.close();
+    EXPECT_EQ(read_all(accepted), "nothing lost");
+  });
+}
+
+TEST(net_accepting, ends_early_in_a_shortage_if_the_listener_is_closed) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    tcp_stream connected = spawn([at = l.local()] { return tcp_stream::connect(at); }).join();
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    auto server = spawn([&] { return code_of([&] { static_cast<void>(l.accept()); }); });
+    while (l.pauses() < 2) this_fiber::sleep_for(1ms);
+    l.close();
+    EXPECT_EQ(server.join(), io_errc::closed);
+    ::setrlimit(RLIMIT_NOFILE, &before);
+  });
+}
+
+TEST(net_foreign_descriptors, are_waited_for_without_being_owned) {
+  with_workers([] {
+    int both[2];
+    ASSERT_EQ(::pipe(both), 0);  // blocking ones, as a library may have them
+    auto waiter = spawn([&] {
+      wait_readable(both[0]);
+      char c = 0;
+      return ::read(both[0], &c, 1) == 1 ? c : '?';
+    });
+    this_fiber::sleep_for(1ms);
+    ASSERT_EQ(::write(both[1], "z", 1), 1);
+    EXPECT_EQ(waiter.join(), 'z');
+    wait_writable(both[1]);
+    EXPECT_THROW(with_timeout(1ms, [&] { wait_readable(both[0]); }), timeout_error);
+    ::close(both[0]);
+    ::close(both[1]);
+    EXPECT_EQ(code_of([&] { wait_readable(both[0]); }).value(), EBADF);
+  });
+}
+
+TEST(net_descriptors, are_closed_in_programs_that_are_executed) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    auto [r, w] = make_pipe();
+    for (const int fd : {a.native_handle(), b.native_handle(), r.native_handle(), w.native_handle()})
+      EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  });
+}
+
+}  // namespace
+}  // namespace ramie::net

@@ -1,0 +1,34 @@
+// From one stream to another.
+#pragma once
+
+#include <ramie/fiber/cancellation.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace ramie::net {
+
+/// Copies until `from` ends, through a buffer of 16 KiB, and returns how many bytes. With `idle`, throws timeout_error
+/// when neither side has moved for that long. Ends of a stream are not passed on: call to.shutdown_write(). Suspends.
+/// Throws what the streams throw.
+template <class From, class To>
+std::uint64_t copy(From& from, To& to, std::chrono::nanoseconds idle = std::chrono::nanoseconds::max()) {
+  constexpr std::size_t size = 16 * 1024;
+  const std::unique_ptr<std::byte[]> bytes{new std::byte[size]};
+  const auto within = [idle](auto step) {
+    if (idle == std::chrono::nanoseconds::max()) return step();
+    return with_timeout(idle, step);
+  };
+  std::uint64_t copied = 0;
+  for (;;) {
+    const std::size_t n = within([&] { return from.read_some(std::span{bytes.get(), size}); });
+    if (n == 0) return copied;
+    within([&] { to.write_all(std::span<const std::byte>{bytes.get(), n}); });
+    copied += n;
+  }
+}
+
+}  // namespace ramie::net

@@ -1,0 +1,117 @@
+#include <ramie/net/datagram.hpp>
+
+#include <ramie/net/retry.hpp>
+#include <ramie/net/system.hpp>
+
+#include <array>
+#include <string>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+
+constexpr char receiving[] = "receive", sending[] = "send";
+
+int bound(int family, int type, const endpoint* at) {
+  const system::result fd = system::socket(family, type, 0);
+  const auto what = [&] { return at == nullptr ? std::string{"socket"} : "bind to " + at->to_string(); };
+  if (fd < 0) system::fail(what(), fd);
+  if (at != nullptr) {
+    if (const system::result code = system::bind(static_cast<int>(fd), at->data(), at->size()); code < 0) {
+      system::close(static_cast<int>(fd));
+      system::fail(what(), code);
+    }
+  }
+  return static_cast<int>(fd);
+}
+
+template <class Socket, class Make>
+std::pair<Socket, Socket> pair_of(int type, Make make) {
+  int both[2];
+  if (const system::result code = system::socket_pair(type, both); code < 0) system::fail("socketpair", code);
+  // Both are owned before anything else can fail.
+  handle second;
+  try {
+    second = handle::owning(both[1], endings::pass);
+  } catch (...) {
+    system::close(both[0]);
+    throw;
+  }
+  Socket first = make(both[0]);
+  return {std::move(first), make(second.release())};
+}
+
+}  // namespace
+
+message_socket::message_socket(int fd) : handle_{handle::owning(fd, endings::pass)} {}
+message_socket::message_socket(int family, int type, const endpoint* at) : message_socket{bound(family, type, at)} {}
+
+message_socket::received message_socket::receive_from(std::span<std::byte> into, std::source_location where) {
+  const use during{handle_.get(), receiving};
+  sockaddr_storage from;
+  iovec piece{into.data(), into.size()};
+  msghdr message{};
+  const system::result n = retry_reading(
+      *handle_, receiving, where,
+      [&](int fd) {
+        message = {};
+        message.msg_name = &from;
+        message.msg_namelen = sizeof from;
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        return system::receive_message(fd, message, MSG_TRUNC);
+      },
+      [](system::result) { return false; });
+  if (n < 0) system::fail(receiving, n);
+  return {static_cast<std::size_t>(n), endpoint::of(reinterpret_cast<const sockaddr*>(&from), message.msg_namelen),
+          (message.msg_flags & MSG_TRUNC) != 0};
+}
+
+void message_socket::send_message(const endpoint* to, std::span<const std::byte> bytes,
+                                  const std::source_location& where) {
+  const use during{handle_.get(), sending};
+  iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (to != nullptr) {
+    message.msg_name = const_cast<sockaddr*>(to->data());
+    message.msg_namelen = to->size();
+  }
+  const system::result n =
+      retry_writing(*handle_, sending, where, [&](int fd) { return system::send_message(fd, message); });
+  if (n < 0) system::fail(to == nullptr ? std::string{sending} : "send to " + to->to_string(), n);
+}
+
+void message_socket::send_to(const endpoint& to, std::span<const std::byte> message, std::source_location where) {
+  send_message(&to, message, where);
+}
+void message_socket::send(std::span<const std::byte> message, std::source_location where) {
+  send_message(nullptr, message, where);
+}
+
+void message_socket::connect(const endpoint& to) {
+  const use during{handle_.get(), "connect"};
+  if (const system::result code = system::connect(during.fd(), to.data(), to.size()); code < 0)
+    system::fail("connect to " + to.to_string(), code);
+}
+
+endpoint message_socket::local() const {
+  const use during{handle_.get(), "getsockname"};
+  sockaddr_storage at{};
+  socklen_t size = 0;
+  if (const system::result code = system::local_name(during.fd(), at, size); code < 0)
+    system::fail("getsockname", code);
+  return endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
+}
+
+std::pair<unix_datagram, unix_datagram> unix_datagram::pair() {
+  return pair_of<unix_datagram>(SOCK_DGRAM, [](int fd) { return unix_datagram{fd}; });
+}
+std::pair<unix_seqpacket, unix_seqpacket> unix_seqpacket::pair() {
+  return pair_of<unix_seqpacket>(SOCK_SEQPACKET, [](int fd) { return unix_seqpacket{fd}; });
+}
+
+}  // namespace ramie::net

@@ -1,0 +1,84 @@
+// Message sockets: UDP, and local datagram and seqpacket sockets.
+#pragma once
+
+#include <ramie/net/descriptor.hpp>
+#include <ramie/net/endpoint.hpp>
+#include <ramie/net/io_error.hpp>
+
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <utility>
+
+namespace ramie::net {
+
+/// The calls of all message sockets. Movable. One fiber may receive while another sends.
+class message_socket {
+ public:
+  message_socket(message_socket&&) noexcept = default;
+  message_socket& operator=(message_socket&&) noexcept = default;
+
+  struct received {
+    std::size_t size;  // of the message, even if `into` is shorter
+    endpoint from;     // unspecified of a connected seqpacket socket
+    bool truncated;    // the rest of the message is lost
+  };
+  /// Waits for a message. A connected seqpacket socket gives size 0 at its end. Suspends. Throws io_error, `cancelled`.
+  /// An error of an earlier message (ECONNREFUSED) is thrown once.
+  [[nodiscard]] received receive_from(std::span<std::byte> into,
+                                      std::source_location where = std::source_location::current());
+  [[nodiscard]] std::size_t receive(std::span<std::byte> into,
+                                    std::source_location where = std::source_location::current()) {
+    return receive_from(into, where).size;
+  }
+  /// Sends one message, whole. Suspends while there is no room. Throws io_error (EMSGSIZE if it is too long),
+  /// `cancelled`.
+  void send_to(const endpoint& to, std::span<const std::byte> message,
+               std::source_location where = std::source_location::current());
+  /// Sends to the connected peer.
+  void send(std::span<const std::byte> message, std::source_location where = std::source_location::current());
+
+  /// From now on `send` goes to `to`, and messages from others are dropped. Throws io_error. Does not suspend.
+  void connect(const endpoint& to);
+  [[nodiscard]] endpoint local() const;  // throws io_error
+  void close() noexcept { handle_.close(); }
+  [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
+
+ protected:
+  message_socket() noexcept = default;
+  explicit message_socket(int fd);  // owns it, also if it throws
+  message_socket(int family, int type, const endpoint* at);
+  ~message_socket() = default;
+
+ private:
+  void send_message(const endpoint* to, std::span<const std::byte> message, const std::source_location& where);
+
+  detail::handle handle_;
+};
+
+class udp_socket : public message_socket {
+ public:
+  /// Bound to `at`; port 0 picks a free one. Throws io_error that names `at`.
+  explicit udp_socket(const endpoint& at) : message_socket{at.family(), 2 /* SOCK_DGRAM */, &at} {}
+};
+
+class unix_datagram : public message_socket {
+ public:
+  /// Bound to `at`. Its file stays when it ends.
+  explicit unix_datagram(const endpoint& at) : message_socket{at.family(), 2 /* SOCK_DGRAM */, &at} {}
+  [[nodiscard]] static std::pair<unix_datagram, unix_datagram> pair();
+
+ private:
+  explicit unix_datagram(int fd) : message_socket{fd} {}
+};
+
+/// Connected; messages arrive in order and whole.
+class unix_seqpacket : public message_socket {
+ public:
+  [[nodiscard]] static std::pair<unix_seqpacket, unix_seqpacket> pair();
+
+ private:
+  explicit unix_seqpacket(int fd) : message_socket{fd} {}
+};
+
+}  // namespace ramie::net

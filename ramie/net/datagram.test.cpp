@@ -1,0 +1,79 @@
+#include <ramie/net/datagram.hpp>
+
+#include <ramie/net/testing.hpp>
+
+#include <chrono>
+
+namespace ramie::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(net_datagrams, go_to_and_fro_and_say_where_from) {
+  with_workers([] {
+    udp_socket server{{"127.0.0.1", 0}}, client{{"127.0.0.1", 0}};
+    auto echo = spawn([&] {
+      std::array<std::byte, 100> message;
+      for (int i = 0; i < 50; ++i) {
+        const auto got = server.receive_from(message);
+        server.send_to(got.from, std::span{message}.first(got.size));
+      }
+    });
+    client.connect(server.local());
+    for (int i = 0; i < 50; ++i) {
+      const std::string text = "message " + std::to_string(i);
+      client.send(bytes_of(text));
+      std::array<std::byte, 100> back;
+      const auto got = client.receive_from(back);
+      EXPECT_EQ(text_of(std::span{back}.first(got.size)), text);
+      EXPECT_EQ(got.from, server.local());
+      EXPECT_FALSE(got.truncated);
+    }
+    echo.join();
+  });
+}
+
+TEST(net_datagrams, say_that_they_were_cut) {
+  with_workers([] {
+    auto [a, b] = unix_datagram::pair();
+    a.send(bytes_of("0123456789"));
+    std::array<std::byte, 4> four;
+    const auto got = b.receive_from(four);
+    EXPECT_EQ(got.size, 10u);
+    EXPECT_TRUE(got.truncated);
+  });
+}
+
+TEST(net_datagrams, an_error_on_the_way_is_told_once_and_the_socket_goes_on) {
+  with_workers([] {
+    endpoint nobody;
+    {
+      const udp_socket gone{{"127.0.0.1", 0}};
+      nobody = gone.local();
+    }
+    udp_socket s{{"127.0.0.1", 0}};
+    s.connect(nobody);
+    s.send(bytes_of("x"));
+    std::array<std::byte, 4> four;
+    EXPECT_EQ(code_of([&] { static_cast<void>(s.receive(four)); }).value(), ECONNREFUSED);
+    EXPECT_THROW(with_timeout(1ms, [&] { return s.receive(four); }), timeout_error);
+  });
+}
+
+TEST(net_datagrams, wait_for_room_and_end_in_order) {
+  with_workers([] {
+    auto [a, b] = unix_seqpacket::pair();
+    auto sender = spawn([&a = a] {
+      for (int i = 0; i < 2000; ++i) a.send(bytes_of(std::to_string(i)));
+      a.close();
+    });
+    int next = 0;
+    std::array<std::byte, 20> one;
+    while (const std::size_t n = b.receive(one)) EXPECT_EQ(text_of(std::span{one}.first(n)), std::to_string(next++));
+    EXPECT_EQ(next, 2000);
+    sender.join();
+  });
+}
+
+}  // namespace
+}  // namespace ramie::net

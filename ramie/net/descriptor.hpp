@@ -1,0 +1,123 @@
+// A file descriptor that fibers and plain threads wait for: its waiters, and when the number may be given back.
+//
+//  N1 The descriptor is non-blocking and in one epoll set, edge-triggered, for as long as it is open. It is added at
+//     the first wait. The caller makes every system call itself; the poller only says when it is worth another try.
+//  N2 Each direction has an automatic event: `ready` is taken by the waiter that it releases. An edge sets it, or wakes
+//     the waiter that has waited longest. A call that ends for another reason than EAGAIN, and may not have taken all
+//     there is, sets it again. So an edge is never lost: it comes after the EAGAIN that it belongs to, and finds either
+//     the waiter or a flag that the next wait takes. A flag that is set for nothing costs one more EAGAIN.
+//  N3 A stream's hang-up or error is set for good: data and end may come in one edge.
+//  N4 close() marks both directions closed and wakes all waiters; each gets io_errc::closed. The number is given back
+//     by the last call under way (`users`), so no call reaches the kernel with a number that has become another file's.
+//  N5 Records are never freed, but reused, and `generation` counts their uses. An event names record and generation;
+//     one fetched before the record was given back finds another generation, under the direction's lock, and does
+//     nothing. The descriptor leaves the epoll set explicitly before it is closed: a duplicate would keep it there.
+//  N6 A poller that ends (its runtime ends) takes its descriptors out and sets `ready` for all. A waiter that resumes
+//     and finds nothing registers with the poller of its own runtime at the next wait.
+#pragma once
+
+#include <ramie/base/atomic.hpp>
+#include <ramie/sync/deadline.hpp>
+#include <ramie/sync/wait_queue.hpp>
+
+#include <cstdint>
+#include <source_location>
+
+namespace ramie::net::detail {
+
+using ramie::detail::atomic;
+using ramie::detail::steady_time;
+using ramie::detail::wait_queue;
+
+class poller;
+
+enum class direction : std::uint8_t { in, out };
+/// A stream's hang-up lasts; an error of a datagram socket is over once reported.
+enum class endings : bool { pass, last };
+
+struct alignas(128) descriptor {
+  // The number of each queue.
+  static constexpr std::uint64_t not_ready = 0, ready = 1, hung_up = 2, closed = 3;
+
+  wait_queue in{closed}, out{closed};
+  atomic<std::uint32_t> generation{0};
+  static constexpr std::uint32_t generation_mask = (1u << 23) - 1;  // as much of it as an event can carry
+  atomic<std::uint32_t> users{0};                                   // in user_units, and the flags
+  static constexpr std::uint32_t closing = 1, finishing = 2, finished = 4, orphaned = 8, user_unit = 16;
+  int fd = -1;
+  atomic<endings> how_it_ends{endings::last};  // also read for an event of an earlier generation, which is then dropped
+  bool always_ready = false;                   // a regular file: the kernel does not poll it
+  atomic<poller*> registered{nullptr};
+  descriptor* next = nullptr;      // in the poller's list, or the list of free ones
+  descriptor* previous = nullptr;  // in the poller's list
+
+  [[nodiscard]] wait_queue& at(direction d) noexcept { return d == direction::in ? in : out; }
+};
+
+/// A record for `fd`, which it then owns. Throws std::bad_alloc; then `fd` is still the caller's. Any thread.
+[[nodiscard]] descriptor* open_descriptor(int fd, endings how);
+/// N4. Any thread; does not suspend.
+void close_descriptor(descriptor& d) noexcept;
+/// Closes it if it is open; the record may be reused. No call may begin from now on. Any thread.
+void give_back(descriptor& d) noexcept;
+/// Takes the number out: the record ends as if closed, and the number stays open. The caller ensures that no call is
+/// under way.
+[[nodiscard]] int release_fd(descriptor& d) noexcept;
+
+/// Takes `ready`, or waits for it. Throws io_error, `cancelled`, resource_error. Suspends. During a use.
+void await_ready(descriptor& d, direction way, const char* what, const std::source_location& where);
+/// The same until a deadline; false if that came first.
+bool await_ready_until(descriptor& d, direction way, const char* what, const std::source_location& where,
+                       steady_time deadline);
+/// N2, N3: `to` is ready or hung_up. With a generation (as much as an event carries), only if it is unchanged. Any
+/// thread; does not suspend.
+void signal(descriptor& d, direction way, std::uint64_t to, const std::uint32_t* generation = nullptr) noexcept;
+/// N2: another call may succeed. Any thread; does not suspend.
+inline void set_ready(descriptor& d, direction way) noexcept { signal(d, way, descriptor::ready); }
+
+/// A call under way. Throws io_error if it is closed.
+class use {
+ public:
+  use(descriptor* d, const char* what);
+  ~use();
+  use(const use&) = delete;
+  use& operator=(const use&) = delete;
+  [[nodiscard]] int fd() const noexcept { return d_->fd; }
+
+ private:
+  descriptor* d_;
+};
+
+/// Owns a record. Movable; everything but moves and the destructor may be called from any thread at any time.
+class handle {
+ public:
+  handle() noexcept = default;
+  /// If this throws std::bad_alloc, `fd` is still the caller's.
+  handle(int fd, endings how) : d_{open_descriptor(fd, how)} {}
+  handle(handle&& other) noexcept : d_{other.d_} { other.d_ = nullptr; }
+  handle& operator=(handle&& other) noexcept {
+    if (this == &other) return *this;
+    if (d_ != nullptr) give_back(*d_);
+    d_ = other.d_;
+    other.d_ = nullptr;
+    return *this;
+  }
+  ~handle() {
+    if (d_ != nullptr) give_back(*d_);
+  }
+  /// Owns `fd` at once: it is closed if this throws std::bad_alloc.
+  [[nodiscard]] static handle owning(int fd, endings how);
+  [[nodiscard]] descriptor* get() const noexcept { return d_; }
+  [[nodiscard]] descriptor& operator*() const noexcept { return *d_; }
+  [[nodiscard]] int fd() const noexcept { return d_ == nullptr ? -1 : d_->fd; }
+  void close() const noexcept {
+    if (d_ != nullptr) close_descriptor(*d_);
+  }
+  /// The number, which is the caller's now; -1 if there is none.
+  [[nodiscard]] int release() noexcept;
+
+ private:
+  descriptor* d_ = nullptr;
+};
+
+}  // namespace ramie::net::detail

@@ -1,0 +1,124 @@
+#include <ramie/net/listener.hpp>
+
+#include <ramie/fiber/this_fiber.hpp>
+#include <ramie/net/retry.hpp>
+#include <ramie/net/system.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+using namespace std::chrono_literals;
+
+constexpr char accepting[] = "accept";
+constexpr std::chrono::milliseconds pause_least{1}, pause_most{100};
+
+/// Is it for want of descriptors or memory?
+bool is_shortage(system::result code) noexcept {
+  return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM;
+}
+
+/// Is it a failure of one connection, or of the network behind it (accept(2)), rather than of the listener?
+bool concerns_one_connection(system::result code) noexcept {
+  switch (-code) {
+    case ECONNABORTED:
+    case EPERM:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+    case EOPNOTSUPP:
+    case ETIMEDOUT: return true;
+    default: return false;
+  }
+}
+
+handle listening(const endpoint& at, const tcp_options& options) {
+  const std::string what = "listen at " + at.to_string();
+  const auto check = [&](system::result code) {
+    if (code < 0) system::fail(what, code);
+    return static_cast<int>(code);
+  };
+  const int fd = check(system::socket(at.family(), SOCK_STREAM, 0));
+  handle h = handle::owning(fd, endings::last);
+  if (at.family() != AF_UNIX) check(system::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1));
+  if (options.reuse_port) check(system::set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+  if (at.family() == AF_INET6) check(system::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0));
+  check(system::bind(fd, at.data(), at.size()));
+  check(system::listen(fd, options.backlog));
+  return h;
+}
+
+/// A local socket's file without a listener was left by a process that was killed.
+void remove_stale(const endpoint& at) {
+  if (at.address().front() == '@') return;
+  const auto fd = static_cast<int>(system::socket(AF_UNIX, SOCK_STREAM, 0));
+  if (fd < 0) return;
+  if (system::connect(fd, at.data(), at.size()) == -ECONNREFUSED) ::unlink(at.address().c_str());
+  system::close(fd);
+}
+
+}  // namespace
+
+listener::listener(const endpoint& at, const tcp_options& options) : handle_{listening(at, options)} {}
+
+endpoint listener::local() const {
+  const use during{handle_.get(), "getsockname"};
+  sockaddr_storage at{};
+  socklen_t size = 0;
+  system::check("getsockname", system::local_name(during.fd(), at, size));
+  return endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
+}
+
+handle listener::accept_one(const std::source_location& where) {
+  const use during{handle_.get(), accepting};
+  for (std::chrono::milliseconds pause = pause_least;; pause = std::min(2 * pause, pause_most)) {
+    sockaddr_storage from;
+    socklen_t size = 0;
+    // In a shortage the queue counts as drained: otherwise all callers of accept would try, and fail, in turn.
+    const system::result fd = retry_reading(
+        *handle_, accepting, where, [&](int own) { return system::accept(own, from, size); }, is_shortage);
+    if (fd >= 0) return handle::owning(static_cast<int>(fd), endings::last);
+    if (is_shortage(fd)) {
+      pauses_.fetch_add(1, std::memory_order_relaxed);
+      this_fiber::sleep_for(pause, where);
+      set_ready(*handle_, direction::in);
+    } else if (!concerns_one_connection(fd)) {
+      system::fail(accepting, fd);
+    }
+  }
+}
+
+tcp_stream tcp_listener::accept(std::source_location where) {
+  tcp_stream s;
+  s.handle_ = accept_one(where);
+  if (no_delay_) system::set_option(s.native_handle(), IPPROTO_TCP, TCP_NODELAY, 1);
+  return s;
+}
+
+unix_listener::unix_listener(const endpoint& at, int backlog)
+    : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at} {}
+
+unix_listener::~unix_listener() {
+  if (handle_.get() != nullptr && at_.address().front() != '@') ::unlink(at_.address().c_str());
+}
+
+unix_stream unix_listener::accept(std::source_location where) {
+  unix_stream s;
+  s.handle_ = accept_one(where);
+  return s;
+}
+
+}  // namespace ramie::net

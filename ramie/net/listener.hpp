@@ -1,0 +1,69 @@
+// Sockets that take connections.
+#pragma once
+
+#include <ramie/base/atomic.hpp>
+#include <ramie/net/stream.hpp>
+
+#include <cstdint>
+#include <source_location>
+
+namespace ramie::net {
+
+/// What listeners of both kinds do.
+class listener {
+ public:
+  listener(listener&& other) noexcept : handle_{std::move(other.handle_)} {}
+  listener& operator=(listener&& other) noexcept {
+    handle_ = std::move(other.handle_);
+    return *this;
+  }
+
+  /// Stops listening and ends all calls of `accept` under way. Does not suspend. Any thread.
+  void close() noexcept { handle_.close(); }
+  [[nodiscard]] endpoint local() const;  // throws io_error
+  [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
+  /// How often `accept` paused for want of descriptors or memory. Any thread.
+  [[nodiscard]] std::uint64_t pauses() const noexcept { return pauses_.load(std::memory_order_relaxed); }
+
+ protected:
+  listener(const endpoint& at, const tcp_options& options);
+  ~listener() = default;
+  detail::handle accept_one(const std::source_location& where);
+
+  detail::handle handle_;
+  detail::atomic<std::uint64_t> pauses_{0};
+};
+
+/// Takes TCP connections. Several fibers may `accept` at a time.
+class tcp_listener : public listener {
+ public:
+  /// Listens at once, with SO_REUSEADDR. Port 0 picks a free one, see local(). Throws io_error that names `at`.
+  explicit tcp_listener(const endpoint& at, const tcp_options& options = {})
+      : listener{at, options}, no_delay_{options.no_delay} {}
+
+  /// Waits for a connection. One that its peer has given up already is skipped. For want of descriptors or memory
+  /// (EMFILE, ENFILE, ENOBUFS, ENOMEM) it pauses, ever longer up to 100 ms, and tries again: connections wait in the
+  /// backlog meanwhile, and none is lost. Suspends. Throws io_error with io_errc::closed, `cancelled`.
+  [[nodiscard]] tcp_stream accept(std::source_location where = std::source_location::current());
+
+ private:
+  bool no_delay_;
+};
+
+/// Takes connections to a local socket. Its file, if it has one, is removed at the end; a file without a listener is
+/// replaced at the start.
+class unix_listener : public listener {
+ public:
+  explicit unix_listener(const endpoint& at, int backlog = 4096);
+  unix_listener(unix_listener&&) noexcept = default;
+  unix_listener& operator=(unix_listener&&) noexcept = default;
+  ~unix_listener();
+
+  /// As that of tcp_listener.
+  [[nodiscard]] unix_stream accept(std::source_location where = std::source_location::current());
+
+ private:
+  endpoint at_;
+};
+
+}  // namespace ramie::net

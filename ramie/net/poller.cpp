@@ -1,0 +1,226 @@
+#include <ramie/net/poller.hpp>
+
+#include <ramie/machine/futex.hpp>
+#include <ramie/net/io_error.hpp>
+#include <ramie/sched/scheduler.hpp>
+#include <ramie/worker/worker.hpp>
+
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+namespace ramie::net::detail {
+
+namespace {
+
+// In the 64 bits that the kernel keeps for an event: the record's address, which leaves 7 low bits by its alignment and
+// 16 high ones by the 48-bit address space, and as much of its generation as fits in there.
+std::uint64_t tag_of(const descriptor& d) noexcept {
+  const std::uint32_t g = d.generation.load(std::memory_order_relaxed) & descriptor::generation_mask;
+  return reinterpret_cast<std::uintptr_t>(&d) | (g & 0x7f) | std::uint64_t{g >> 7} << 48;
+}
+descriptor* record_of(std::uint64_t tag) noexcept {
+  return reinterpret_cast<descriptor*>(tag & 0x0000'ffff'ffff'ff80u);
+}
+std::uint32_t generation_of(std::uint64_t tag) noexcept {
+  return static_cast<std::uint32_t>((tag & 0x7f) | (tag >> 48 << 7));
+}
+
+/// epoll_pwait2, with timeouts in nanoseconds; kernels before 5.11 do not have it. ThreadSanitizer does not know it,
+/// and delivers a signal only within a call that it knows.
+int wait_for_events(int epoll, epoll_event* events, int most, std::int64_t timeout_ns) noexcept {
+  static atomic<bool> has_pwait2{RAMIE_TSAN == 0};
+  if (timeout_ns > 0 && has_pwait2.load(std::memory_order_relaxed)) {
+    const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), timeout_ns % 1'000'000'000};
+    const long n = ::syscall(SYS_epoll_pwait2, epoll, events, most, &timeout, nullptr, std::size_t{8});
+    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(n);
+    has_pwait2.store(false, std::memory_order_relaxed);
+  }
+  const std::int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns + 999'999) / 1'000'000;
+  return ::epoll_wait(epoll, events, most, static_cast<int>(ms < 0 ? -1 : ms > 1'000'000 ? 1'000'000 : ms));
+}
+
+constinit ramie::detail::os_mutex free_lock;
+constinit poller* first_free = nullptr;  // free_lock
+
+}  // namespace
+
+poller* poller::make() {
+  poller* p = nullptr;
+  {
+    const std::lock_guard guard{free_lock};
+    if (first_free != nullptr) {
+      p = first_free;
+      first_free = p->next_free_;
+    }
+  }
+  if (p == nullptr) p = new poller;
+  try {
+    p->open();
+  } catch (...) {
+    p->put_back();
+    throw;
+  }
+  return p;
+}
+
+void poller::put_back() noexcept {
+  const std::lock_guard guard{free_lock};
+  next_free_ = first_free;
+  first_free = this;
+}
+
+void poller::open() {
+  const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
+  if (epoll < 0)
+    throw io_error{"cannot wait for input or output: epoll_create1 (limits: RLIMIT_NOFILE, fs.file-max)",
+                   {errno, std::system_category()}};
+  const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event own{};
+  own.events = EPOLLIN | EPOLLET;  // every write is an edge, so it need not be read
+  if (event < 0 || ::epoll_ctl(epoll, EPOLL_CTL_ADD, event, &own) != 0) {
+    const int code = errno;
+    if (event >= 0) ::close(event);
+    ::close(epoll);
+    throw io_error{"cannot wait for input or output: eventfd (limits: RLIMIT_NOFILE, fs.file-max)",
+                   {code, std::system_category()}};
+  }
+  const std::lock_guard guard{lock_};
+  epoll_ = epoll;
+  interrupt_ = event;
+}
+
+void poller::end() noexcept {
+  {
+    const std::lock_guard guard{lock_};
+    while (descriptor* d = first_) {
+      unlink(*d);
+      signal(*d, direction::in, descriptor::ready);  // N6
+      signal(*d, direction::out, descriptor::ready);
+    }
+    ::close(interrupt_);
+    ::close(epoll_);
+    interrupt_ = epoll_ = -1;
+    found_ = 0;
+  }
+  put_back();
+}
+
+int poller::look(std::int64_t timeout_ns) noexcept {
+  looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  found_ = wait_for_events(epoll_, events_.data(), events_most, timeout_ns);
+  if (found_ < 0) found_ = 0;  // EINTR
+  seen_.store(seen_.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(found_), std::memory_order_relaxed);
+  return found_;
+}
+
+void poller::dispatch() noexcept {
+  for (int i = 0; i < found_; ++i) {
+    const epoll_event& e = events_[static_cast<std::size_t>(i)];
+    descriptor* d = record_of(e.data.u64);
+    if (d == nullptr) continue;  // the interruption
+    const std::uint32_t generation = generation_of(e.data.u64);
+    const bool lasts = d->how_it_ends.load(std::memory_order_relaxed) == endings::last;
+    if ((e.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0)
+      signal(*d, direction::in,
+             lasts && (e.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ? descriptor::hung_up : descriptor::ready,
+             &generation);
+    if ((e.events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+      signal(*d, direction::out,
+             lasts && (e.events & (EPOLLHUP | EPOLLERR)) != 0 ? descriptor::hung_up : descriptor::ready, &generation);
+  }
+  found_ = 0;
+}
+
+void poller::interrupt() noexcept {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(interrupt_, &one, sizeof one));
+}
+
+bool poller::is_waited_for() noexcept {
+  const std::lock_guard guard{lock_};
+  for (descriptor* d = first_; d != nullptr; d = d->next)
+    for (const direction way : {direction::in, direction::out}) {
+      wait_queue& q = d->at(way);
+      const std::uint64_t number = q.lock();
+      const bool waits = !q.empty();
+      q.unlock(number);
+      if (waits) return true;
+    }
+  return false;
+}
+
+void poller::add(descriptor& d) {
+  const std::lock_guard guard{lock_};
+  if (d.registered.load(std::memory_order_relaxed) != nullptr || d.always_ready) return;
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
+  e.data.u64 = tag_of(d);
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, d.fd, &e) != 0) {
+    if (errno == EPERM) {
+      d.always_ready = true;
+      return;
+    }
+    throw io_error{
+        "cannot wait for descriptor " + std::to_string(d.fd) + ": epoll_ctl (limit: fs.epoll.max_user_watches)",
+        {errno, std::system_category()}};
+  }
+  d.previous = nullptr;
+  d.next = first_;
+  if (first_ != nullptr) first_->previous = &d;
+  first_ = &d;
+  ++descriptors_;
+  d.registered.store(this, std::memory_order_release);
+}
+
+void poller::unlink(descriptor& d) noexcept {
+  (d.previous == nullptr ? first_ : d.previous->next) = d.next;
+  if (d.next != nullptr) d.next->previous = d.previous;
+  d.next = d.previous = nullptr;
+  --descriptors_;
+  d.registered.store(nullptr, std::memory_order_release);
+}
+
+void poller::remove(descriptor& d) noexcept {
+  const std::lock_guard guard{lock_};
+  if (d.registered.load(std::memory_order_relaxed) != this) return;  // it has ended meanwhile
+  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, d.fd, nullptr);
+  unlink(d);
+}
+
+poller_counts poller::counts() noexcept {
+  const std::lock_guard guard{lock_};
+  return {looks_.load(std::memory_order_relaxed), seen_.load(std::memory_order_relaxed), descriptors_};
+}
+
+namespace {
+
+/// For plain threads: a dedicated thread polls, from the first wait until the process ends.
+poller& poller_of_threads() {
+  static poller& all = [&]() -> poller& {
+    poller* p = poller::make();
+    std::thread{[p] {
+      for (;;)
+        if (p->look(-1) != 0) p->dispatch();
+    }}.detach();
+    return *p;
+  }();
+  return all;
+}
+
+}  // namespace
+
+poller& poller_here() {
+  ramie::detail::worker* w = ramie::detail::worker::current();
+  if (w == nullptr) return poller_of_threads();
+  ramie::detail::event_desk& desk = w->owner->events;
+  if (ramie::detail::event_source* there = desk.source(); there != nullptr) return static_cast<poller&>(*there);
+  return static_cast<poller&>(desk.install(*poller::make()));
+}
+
+}  // namespace ramie::net::detail

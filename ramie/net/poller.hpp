@@ -1,0 +1,63 @@
+// The epoll set of a runtime and the handling of its events. The protocol is in descriptor.hpp.
+#pragma once
+
+#include <ramie/base/atomic.hpp>
+#include <ramie/net/descriptor.hpp>
+#include <ramie/worker/event_source.hpp>
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cstdint>
+
+namespace ramie::net::detail {
+
+/// Counts of a runtime's waits for input and output so far.
+struct poller_counts {
+  std::uint64_t looks = 0, events = 0, descriptors = 0;
+};
+
+/// Never freed, but reused by the next runtime that needs one: a descriptor may name a poller that ends meanwhile.
+class poller final : public ramie::detail::event_source {
+ public:
+  /// Throws io_error if the kernel refuses an epoll set, std::bad_alloc.
+  [[nodiscard]] static poller* make();
+
+  int look(std::int64_t timeout_ns) noexcept override;
+  void dispatch() noexcept override;
+  void interrupt() noexcept override;
+  [[nodiscard]] bool is_waited_for() noexcept override;
+  void end() noexcept override;
+
+  /// Puts `d` into the set, unless it is in one. Throws io_error; marks it always_ready if the kernel does not poll
+  /// such files. Any thread.
+  void add(descriptor& d);
+  /// Takes it out. Any thread.
+  void remove(descriptor& d) noexcept;
+  [[nodiscard]] poller_counts counts() noexcept;
+
+ private:
+  static constexpr int events_most = 128;  // at a time, so that timers and queues get their turn
+
+  poller() = default;
+  ~poller() override = default;
+  void open();
+  void put_back() noexcept;
+  void unlink(descriptor& d) noexcept;  // with the lock held
+
+  int epoll_ = -1;
+  int interrupt_ = -1;
+  int found_ = 0;
+  std::array<epoll_event, events_most> events_{};
+  ramie::detail::os_mutex lock_;
+  descriptor* first_ = nullptr;    // lock_
+  std::uint64_t descriptors_ = 0;  // lock_
+  poller* next_free_ = nullptr;
+  atomic<std::uint64_t> looks_{0}, seen_{0};
+};
+
+/// The poller of the calling fiber's runtime, made at the first call; on a plain thread, one with a dedicated thread.
+/// Throws io_error, resource_error, std::bad_alloc.
+[[nodiscard]] poller& poller_here();
+
+}  // namespace ramie::net::detail

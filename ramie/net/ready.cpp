@@ -1,0 +1,36 @@
+#include <ramie/net/ready.hpp>
+
+#include <ramie/net/descriptor.hpp>
+#include <ramie/net/io_error.hpp>
+#include <ramie/net/system.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <cerrno>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+
+/// Waits on a duplicate: the number may be in the set already, by another wait, and its owner may close it.
+void wait_for(int fd, direction way, short events, const char* what, const std::source_location& where) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) system::fail(what, -errno);
+  const handle h = handle::owning(copy, endings::pass);
+  const use during{h.get(), what};
+  while (!system::is_ready(copy, events)) await_ready(*h, way, what, where);
+}
+
+}  // namespace
+
+void wait_readable(int fd, std::source_location where) {
+  wait_for(fd, direction::in, POLLIN | POLLRDHUP, "wait_readable", where);
+}
+void wait_writable(int fd, std::source_location where) {
+  wait_for(fd, direction::out, POLLOUT, "wait_writable", where);
+}
+
+}  // namespace ramie::net

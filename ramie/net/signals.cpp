@@ -1,0 +1,144 @@
+// The handler must not allocate, lock, or meet a descriptor that was closed and reused since. So there is
+// a fixed number of slots; each has an eventfd that is made once and never closed.
+//  G1 The handler sets the signal's bit in `pending` of each slot that wants it (release), and writes to its eventfd.
+//  G2 A waiter takes the lowest bit of `pending` if there is one, else waits for an edge of the eventfd (a duplicate of it).
+//     A write after the look at `pending` is an edge after it, so none is missed.
+#include <ramie/net/signals.hpp>
+
+#include <ramie/base/error.hpp>
+#include <ramie/net/io_error.hpp>
+#include <ramie/net/system.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <mutex>
+#include <string>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+
+constexpr std::size_t slots_most = 64;
+constexpr int signals_most = 64;
+
+struct slot {
+  std::atomic<std::uint64_t> wanted{0};  // bit n - 1: signal n
+  std::atomic<std::uint64_t> pending{0};
+  std::atomic<int> event{-1};
+  bool taken = false;  // table_lock
+};
+
+constinit std::array<slot, slots_most> slots{};
+constinit std::mutex table_lock;
+constinit std::array<std::uint32_t, signals_most + 1> users{};  // table_lock
+struct sigaction previous[signals_most + 1];                    // table_lock
+
+std::uint64_t bit_of(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
+
+void on_signal(int signal) noexcept {
+  const int saved = errno;
+  for (slot& s : slots) {
+    if ((s.wanted.load(std::memory_order_acquire) & bit_of(signal)) == 0) continue;
+    s.pending.fetch_or(bit_of(signal), std::memory_order_release);
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(s.event.load(std::memory_order_relaxed), &one, sizeof one));
+  }
+  errno = saved;
+}
+
+void check(std::initializer_list<int> which) {
+  for (const int signal : which) {
+    const bool is_error = signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+    if (signal < 1 || signal > signals_most || signal == SIGKILL || signal == SIGSTOP || is_error)
+      throw invalid_argument{"ramie: signals: signal " + std::to_string(signal) +
+                             " cannot be waited for; it must be from 1 to 64, and not SIGKILL, SIGSTOP, SIGSEGV, "
+                             "SIGBUS, SIGFPE or SIGILL"};
+  }
+}
+
+std::uint32_t take_slot() {
+  for (std::uint32_t i = 0; i < slots_most; ++i) {
+    slot& s = slots[i];
+    if (s.taken) continue;
+    if (s.event.load(std::memory_order_relaxed) < 0) {
+      const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+      if (event < 0) system::fail("signals: eventfd", -errno);
+      s.event.store(event, std::memory_order_relaxed);
+    }
+    s.taken = true;
+    return i;
+  }
+  throw usage_error{"ramie: signals: there are " + std::to_string(slots_most) +
+                    " objects that take signals, and no more are possible"};
+}
+
+/// With table_lock held.
+void give_up(slot& s) noexcept {
+  const std::uint64_t wanted = s.wanted.exchange(0, std::memory_order_acq_rel);
+  for (std::uint64_t left = wanted; left != 0; left &= left - 1) {
+    const int signal = std::countr_zero(left) + 1;
+    if (--users[static_cast<std::size_t>(signal)] == 0) ::sigaction(signal, &previous[signal], nullptr);
+  }
+  s.taken = false;
+}
+
+}  // namespace
+
+signals::signals(std::initializer_list<int> which) {
+  check(which);
+  const std::lock_guard guard{table_lock};
+  slot_ = take_slot();
+  slot& s = slots[slot_];
+  s.pending.store(0, std::memory_order_relaxed);
+  try {
+    const int copy = ::fcntl(s.event.load(std::memory_order_relaxed), F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) system::fail("signals: dup", -errno);
+    handle_ = handle::owning(copy, endings::pass);
+    for (const int signal : which) {
+      if ((s.wanted.load(std::memory_order_relaxed) & bit_of(signal)) != 0) continue;
+      std::uint32_t& n = users[static_cast<std::size_t>(signal)];
+      struct sigaction action{};
+      action.sa_handler = &on_signal;
+      action.sa_flags = SA_RESTART | SA_ONSTACK;
+      ::sigfillset(&action.sa_mask);
+      if (n == 0 && ::sigaction(signal, &action, &previous[signal]) != 0) system::fail("signals: sigaction", -errno);
+      ++n;
+      s.wanted.fetch_or(bit_of(signal), std::memory_order_release);
+    }
+  } catch (...) {
+    give_up(s);
+    throw;
+  }
+}
+
+signals::~signals() {
+  const std::lock_guard guard{table_lock};
+  give_up(slots[slot_]);
+}
+
+int signals::wait(std::source_location where) {
+  const use during{handle_.get(), "signal"};
+  std::atomic<std::uint64_t>& pending = slots[slot_].pending;
+  for (;;) {
+    for (std::uint64_t seen = pending.load(std::memory_order_acquire); seen != 0;) {
+      const std::uint64_t lowest = seen & (~seen + 1);
+      if ((pending.fetch_and(~lowest, std::memory_order_acq_rel) & lowest) == 0) {
+        seen = pending.load(std::memory_order_acquire);  // another waiter took it
+        continue;
+      }
+      return std::countr_zero(lowest) + 1;
+    }
+    await_ready(*handle_, direction::in, "signal", where);
+  }
+}
+
+}  // namespace ramie::net

@@ -1,0 +1,35 @@
+// Waiting for signals of the system.
+#pragma once
+
+#include <ramie/net/descriptor.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <source_location>
+
+namespace ramie::net {
+
+/// Takes signals of the process: while it lives they are waited for and do not have their usual effect. A signal that
+/// comes without a waiter is kept; several of a kind count as one. If several objects take the same signal, each gets
+/// it. It may be made at any time, in any thread: a handler is installed, and the previous one is restored when the
+/// last object that takes the signal ends. (signalfd(2) would need the signal blocked in every thread.)
+class signals {
+ public:
+  /// Throws invalid_argument for what cannot be taken (SIGKILL, SIGSTOP, and SIGSEGV and the like, which are errors of
+  /// the program), io_error, and usage_error if there are 64 such objects.
+  signals(std::initializer_list<int> which);
+  signals(const signals&) = delete;
+  signals& operator=(const signals&) = delete;
+  ~signals();
+
+  /// Waits for the next of them, and returns which. Suspends. Throws `cancelled`, io_error with io_errc::closed.
+  int wait(std::source_location where = std::source_location::current());
+  /// Ends all calls of `wait`. Does not suspend. Any thread.
+  void close() noexcept { handle_.close(); }
+
+ private:
+  std::uint32_t slot_;
+  detail::handle handle_;
+};
+
+}  // namespace ramie::net

@@ -1,0 +1,76 @@
+#include <ramie/net/signals.hpp>
+
+#include <ramie/net/testing.hpp>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace ramie::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(net_signals, are_waited_for_by_all_who_take_them) {
+  with_workers([] {
+    signals one{SIGUSR1, SIGUSR2}, two{SIGUSR2};
+    auto first = spawn([&] { return std::pair{one.wait(), one.wait()}; });
+    auto second = spawn([&] { return two.wait(); });
+    ::kill(::getpid(), SIGUSR1);
+    this_fiber::sleep_for(1ms);
+    ::kill(::getpid(), SIGUSR2);
+    EXPECT_EQ(first.join(), (std::pair{SIGUSR1, SIGUSR2}));
+    EXPECT_EQ(second.join(), SIGUSR2);
+  });
+}
+
+TEST(net_signals, that_come_while_nobody_waits_are_kept) {
+  with_workers([] {
+    signals s{SIGUSR1};
+    ::kill(::getpid(), SIGUSR1);
+    this_fiber::sleep_for(1ms);
+    EXPECT_EQ(s.wait(), SIGUSR1);
+    EXPECT_THROW(with_timeout(1ms, [&] { return s.wait(); }), timeout_error);
+  });
+}
+
+TEST(net_signals, do_again_what_they_did_before_when_nobody_takes_them) {
+  static std::atomic<int> seen;
+  seen = 0;
+  struct sigaction own{};
+  own.sa_handler = [](int) { ++seen; };
+  struct sigaction before{};
+  ::sigaction(SIGUSR1, &own, &before);
+  {
+    signals s{SIGUSR1};
+    signals again{SIGUSR1};
+    ::raise(SIGUSR1);
+    EXPECT_EQ(s.wait(), SIGUSR1);
+    EXPECT_EQ(seen, 0);
+  }
+  ::raise(SIGUSR1);
+  EXPECT_EQ(seen, 1);
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST(net_signals, waits_end_by_close) {
+  with_workers([] {
+    signals s{SIGUSR1};
+    auto waiter = spawn([&] { return code_of([&] { s.wait(); }); });
+    this_fiber::sleep_for(1ms);
+    s.close();
+    EXPECT_EQ(waiter.join(), io_errc::closed);
+  });
+}
+
+TEST(net_signals, that_cannot_be_taken_are_refused) {
+  EXPECT_THROW(signals{SIGKILL}, invalid_argument);
+  EXPECT_THROW(signals{SIGSEGV}, invalid_argument);
+  EXPECT_THROW(signals{0}, invalid_argument);
+  EXPECT_THROW(signals({65}), invalid_argument);
+}
+
+}  // namespace
+}  // namespace ramie::net

@@ -1,0 +1,285 @@
+#include <ramie/net/stream.hpp>
+
+#include <ramie/net/retry.hpp>
+#include <ramie/net/system.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+
+constexpr char reading[] = "read", writing[] = "write", connecting[] = "connect";
+
+/// A short read of a stream means that it is drained: data that comes later is a new edge (epoll(7)).
+system::result read_once(descriptor& d, bool socket, std::span<std::byte> into, const std::source_location& where) {
+  const auto size = into.size();
+  return retry_reading(
+      d, reading, where,
+      [&](int fd) { return socket ? system::receive(fd, into.data(), size) : system::read(fd, into.data(), size); },
+      [&](system::result n) { return n > 0 && static_cast<std::size_t>(n) < size; });
+}
+
+using name_getter = system::result(int, sockaddr_storage&, socklen_t&) noexcept;
+
+endpoint name_of(const handle& h, const char* what, name_getter* get) {
+  const use during{h.get(), what};
+  sockaddr_storage at{};
+  socklen_t size = 0;
+  system::check(what, get(during.fd(), at, size));
+  return endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
+}
+
+/// Of any family. The handle owns the socket while it waits, so a wait that is cancelled closes it.
+handle connected(const endpoint& to, const std::source_location& where) {
+  const std::string what = "connect to " + to.to_string();
+  const system::result fd = system::socket(to.family(), SOCK_STREAM, 0);
+  system::check(what.c_str(), fd);
+  handle h = handle::owning(static_cast<int>(fd), endings::last);
+  const use during{h.get(), connecting};
+  system::result code = system::connect(during.fd(), to.data(), to.size());
+  // After EINTR the kernel continues it. (A local socket whose backlog is full says EAGAIN, and no event follows.)
+  if (code == -EINPROGRESS || code == -EINTR) {
+    static_cast<void>(h.get()->out.lock());
+    h.get()->out.unlock(descriptor::not_ready);  // a new record is marked writable
+    await_ready(*h, direction::out, connecting, where);
+    code = -system::get_option(during.fd(), SOL_SOCKET, SO_ERROR);
+  }
+  system::check(what.c_str(), code);
+  return h;
+}
+
+}  // namespace
+
+// ---- all streams ---------------------------------------------------------------------------------------------------
+
+std::size_t stream::read_some(std::span<std::byte> into, std::source_location where) {
+  const use during{handle_.get(), reading};
+  if (into.empty()) return 0;
+  const system::result n = read_once(*handle_, kind_ == kind::socket, into, where);
+  system::check(reading, n);
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t stream::read_some(std::span<std::byte> into, std::error_code& failure, std::source_location where) {
+  failure.clear();
+  try {
+    return read_some(into, where);
+  } catch (const io_error& e) {
+    failure = e.code();
+    return 0;
+  }
+}
+
+bool stream::read_exactly(std::span<std::byte> into, std::source_location where) {
+  for (std::size_t done = 0; done < into.size();) {
+    const std::size_t n = read_some(into.subspan(done), where);
+    if (n == 0) {
+      if (done == 0) return false;
+      throw io_error{"read after " + std::to_string(done) + " of " + std::to_string(into.size()) + " bytes",
+                     io_errc::unexpected_end};
+    }
+    done += n;
+  }
+  return true;
+}
+
+void stream::write_all(std::span<const std::byte> from, std::size_t* written, std::source_location where) {
+  const iovec piece{const_cast<std::byte*>(from.data()), from.size()};
+  write_all(std::span{&piece, 1}, written, where);
+}
+
+void stream::write_all(std::span<const iovec> pieces, std::size_t* written, std::source_location where) {
+  std::size_t ignored = 0;
+  std::size_t& done = written == nullptr ? ignored : *written;
+  done = 0;
+  const use during{handle_.get(), writing};
+  std::array<iovec, 16> batch;  // few: they are on a fiber's stack
+  std::size_t skip = 0;         // of the first piece
+  while (!pieces.empty()) {
+    if (pieces.front().iov_len == skip) {
+      pieces = pieces.subspan(1);
+      skip = 0;
+      continue;
+    }
+    const std::size_t n = std::min({pieces.size(), batch.size(), std::size_t{IOV_MAX}});
+    std::copy_n(pieces.begin(), n, batch.begin());
+    batch[0].iov_base = static_cast<char*>(batch[0].iov_base) + skip;
+    batch[0].iov_len -= skip;
+    msghdr message{};
+    message.msg_iov = batch.data();
+    message.msg_iovlen = n;
+    const system::result sent = retry_writing(*handle_, writing, where, [&](int fd) {
+      if (kind_ == kind::file) return system::write(fd, batch.data(), static_cast<int>(n));
+      return n == 1 ? system::send(fd, batch[0].iov_base, batch[0].iov_len) : system::send_message(fd, message);
+    });
+    system::check(writing, sent);
+    done += static_cast<std::size_t>(sent);
+    for (std::size_t left = static_cast<std::size_t>(sent); left != 0;) {
+      const std::size_t rest = pieces.front().iov_len - skip;
+      if (left < rest) {
+        skip += left;
+        break;
+      }
+      left -= rest;
+      skip = 0;
+      pieces = pieces.subspan(1);
+    }
+  }
+}
+
+void stream::wait_readable(std::source_location where) {
+  const use during{handle_.get(), reading};
+  wait_until_ready(*handle_, direction::in, reading, where);
+}
+
+void stream::wait_writable(std::source_location where) {
+  const use during{handle_.get(), writing};
+  wait_until_ready(*handle_, direction::out, writing, where);
+}
+
+bool stream::is_open() const noexcept {
+  const descriptor* d = handle_.get();
+  return d != nullptr && (d->users.load(std::memory_order_acquire) & descriptor::closing) == 0;
+}
+
+// ---- sockets -------------------------------------------------------------------------------------------------------
+
+void socket_stream::shutdown_write() {
+  const use during{handle_.get(), "shutdown"};
+  const system::result code = system::shutdown(during.fd(), SHUT_WR);
+  if (code != -ENOTCONN) system::check("shutdown", code);  // the peer closed first
+}
+
+endpoint socket_stream::local() const { return name_of(handle_, "getsockname", &system::local_name); }
+endpoint socket_stream::peer() const { return name_of(handle_, "getpeername", &system::peer_name); }
+
+tcp_stream tcp_stream::connect(const endpoint& to, const tcp_options& options, std::source_location where) {
+  tcp_stream made;
+  made.handle_ = connected(to, where);
+  if (options.no_delay) system::set_option(made.native_handle(), IPPROTO_TCP, TCP_NODELAY, 1);
+  return made;
+}
+
+tcp_stream tcp_stream::adopt(int fd) {
+  system::check("adopt", system::set_nonblocking(fd));
+  return tcp_stream{fd};
+}
+
+unix_stream unix_stream::connect(const endpoint& to, std::source_location where) {
+  unix_stream made;
+  made.handle_ = connected(to, where);
+  return made;
+}
+
+unix_stream unix_stream::adopt(int fd) {
+  system::check("adopt", system::set_nonblocking(fd));
+  return unix_stream{fd};
+}
+
+std::pair<unix_stream, unix_stream> unix_stream::pair() {
+  int both[2];
+  system::check("socketpair", system::socket_pair(SOCK_STREAM, both));
+  handle second;
+  try {
+    second = handle::owning(both[1], endings::last);
+  } catch (...) {
+    system::close(both[0]);
+    throw;
+  }
+  unix_stream a, b;
+  b.handle_ = std::move(second);
+  a.handle_ = handle::owning(both[0], endings::last);
+  return {std::move(a), std::move(b)};
+}
+
+unix_stream::credentials unix_stream::peer_credentials() const {
+  const use during{handle_.get(), "getsockopt"};
+  ucred found{};
+  socklen_t size = sizeof found;
+  if (::getsockopt(during.fd(), SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
+    system::fail("getsockopt(SO_PEERCRED)", -errno);
+  return {found.pid, found.uid, found.gid};
+}
+
+namespace {
+constexpr std::size_t descriptors_most = 253;  // SCM_MAX_FD of the kernel
+
+/// Room for the control message that carries descriptors.
+struct control_buffer {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(descriptors_most * sizeof(int))> bytes{};
+};
+}  // namespace
+
+void unix_stream::send_descriptors(std::span<const int> fds, std::span<const std::byte> with,
+                                   std::source_location where) {
+  if (fds.size() > descriptors_most)
+    throw invalid_argument{"ramie: send_descriptors: " + std::to_string(fds.size()) + " descriptors; at most " +
+                           std::to_string(descriptors_most) + " go with one message"};
+  if (with.empty()) throw invalid_argument{"ramie: send_descriptors: they need at least one byte to go with"};
+  std::size_t first = 0;
+  {
+    const use during{handle_.get(), writing};
+    control_buffer control;
+    iovec piece{const_cast<std::byte*>(with.data()), with.size()};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    if (!fds.empty()) {
+      message.msg_control = control.bytes.data();
+      message.msg_controllen = CMSG_SPACE(fds.size_bytes());
+      cmsghdr* c = CMSG_FIRSTHDR(&message);
+      c->cmsg_level = SOL_SOCKET;
+      c->cmsg_type = SCM_RIGHTS;
+      c->cmsg_len = CMSG_LEN(fds.size_bytes());
+      std::memcpy(CMSG_DATA(c), fds.data(), fds.size_bytes());
+    }
+    const system::result n =
+        retry_writing(*handle_, writing, where, [&](int fd) { return system::send_message(fd, message); });
+    system::check(writing, n);
+    first = static_cast<std::size_t>(n);
+  }
+  write_all(with.subspan(first), nullptr, where);
+}
+
+std::pair<std::size_t, std::size_t> unix_stream::receive_descriptors(std::span<int> fds, std::span<std::byte> with,
+                                                                     std::source_location where) {
+  const use during{handle_.get(), reading};
+  control_buffer control;
+  iovec piece{with.data(), with.size()};
+  msghdr message{};
+  const system::result n = retry_reading(
+      *handle_, reading, where,
+      [&](int fd) {
+        message = {};
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.bytes.data();
+        message.msg_controllen = control.bytes.size();
+        return system::receive_message(fd, message, 0);
+      },
+      [](system::result) { return false; });  // descriptors end a read early
+  system::check(reading, n);
+  std::size_t got = 0;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+      if (got < fds.size()) fds[got++] = fd;
+      else system::close(fd);
+    }
+  }
+  return {static_cast<std::size_t>(n), got};
+}
+
+}  // namespace ramie::net

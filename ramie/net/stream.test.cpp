@@ -1,0 +1,380 @@
+// Streams: what goes in comes out, ends are told apart from failures, and waits end as other waits do.
+#include <ramie/net/stream.hpp>
+
+#include <ramie/net/testing.hpp>
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <numeric>
+#include <thread>
+
+namespace ramie::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Sends `n` bytes in pieces of random sizes, and checks each at the other end.
+void send_through(stream& from, stream& to, std::uint64_t n) {
+  auto writer = spawn([&] {
+    std::vector<std::byte> piece;
+    std::uint64_t state = n;
+    for (std::uint64_t done = 0; done < n;) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      piece.resize(std::min<std::uint64_t>(n - done, 1 + (state >> 48)));
+      for (std::size_t i = 0; i < piece.size(); ++i) piece[i] = byte_at(done + i);
+      from.write_all(piece);
+      done += piece.size();
+    }
+  });
+  std::vector<std::byte> piece(5000);
+  std::uint64_t wrong = 0;
+  for (std::uint64_t done = 0; done < n;) {
+    const std::size_t got = to.read_some(std::span{piece}.first(std::min<std::uint64_t>(n - done, 1 + done % 5000)));
+    ASSERT_NE(got, 0u) << "ended after " << done;
+    for (std::size_t i = 0; i < got; ++i) wrong += piece[i] != byte_at(done + i) ? 1 : 0;
+    done += got;
+  }
+  EXPECT_EQ(wrong, 0u);
+  writer.join();
+}
+
+TEST(net_streams, carry_every_byte_once_and_in_order) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    send_through(a, b, 3'000'000);
+    send_through(b, a, 1'000'000);
+    auto [c, d] = unix_stream::pair();
+    send_through(c, d, 3'000'000);
+    auto [r, w] = make_pipe();
+    send_through(w, r, 1'000'000);
+  });
+}
+
+TEST(net_streams, carry_every_byte_through_the_least_of_buffers) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    const int least = 1;
+    ASSERT_EQ(::setsockopt(a.native_handle(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+    send_through(a, b, 200'000);
+  });
+}
+
+TEST(net_streams, read_and_write_at_the_same_time) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    scope s;
+    s.spawn([&a = a, &b = b] { send_through(a, b, 500'000); });
+    s.spawn([&a = a, &b = b] { send_through(b, a, 500'000); });
+    s.join();
+  });
+}
+
+TEST(net_streams, gather_pieces_in_order) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    std::string parts[40];
+    std::vector<iovec> pieces;
+    std::string all;
+    for (int i = 0; i < 40; ++i) {
+      parts[i] = std::string(static_cast<std::size_t>(i * 997 % 5000), static_cast<char>('a' + i % 26));
+      pieces.push_back({parts[i].data(), parts[i].size()});
+      all += parts[i];
+    }
+    auto reader = spawn([&b = b] { return read_all(b); });
+    std::size_t written = 0;
+    a.write_all(pieces, &written);
+    a.shutdown_write();
+    EXPECT_EQ(written, all.size());
+    EXPECT_EQ(reader.join(), all);
+  });
+}
+
+TEST(net_streams, end_each_direction_alone) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    a.write_all("request");
+    a.shutdown_write();
+    EXPECT_EQ(read_all(b), "request");
+    b.write_all("answer");
+    b.shutdown_write();
+    EXPECT_EQ(read_all(a), "answer");
+    std::array<std::byte, 1> one;
+    EXPECT_EQ(a.read_some(one), 0u);  // and again
+    EXPECT_EQ(a.read_some(one), 0u);
+  });
+}
+
+TEST(net_streams, give_data_and_end_that_come_together) {
+  with_workers([] {
+    for (int i = 0; i < 200; ++i) {
+      auto [a, b] = unix_stream::pair();
+      auto reader = spawn([&b = b] { return read_all(b); });
+      if (i % 2 == 0) this_fiber::yield();
+      a.write_all("last words");
+      a.close();
+      EXPECT_EQ(reader.join(), "last words");
+    }
+  });
+}
+
+TEST(net_streams, tell_an_early_end_from_one_between_records) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    a.write_all("12345678abc");
+    a.shutdown_write();
+    std::array<std::byte, 8> record;
+    EXPECT_TRUE(b.read_exactly(record));
+    EXPECT_EQ(code_of([&b = b, &record] { static_cast<void>(b.read_exactly(record)); }), io_errc::unexpected_end);
+    EXPECT_FALSE(b.read_exactly(record));
+  });
+}
+
+TEST(net_streams, throw_at_a_reset_while_reading_and_writing) {
+  with_workers([] {
+    for (const bool reads : {true, false}) {
+      auto [a, b] = tcp_pair();
+      auto victim = spawn([&b = b, reads] {
+        return code_of([&] {
+          std::array<std::byte, 100> some;
+          if (reads) {
+            while (b.read_some(some) != 0) {
+            }
+          } else {
+            const std::string much(1'000'000, 'x');
+            for (;;) b.write_all(much);
+          }
+        });
+      });
+      this_fiber::sleep_for(2ms);
+      const linger at_once{1, 0};  // close sends a reset
+      ASSERT_EQ(::setsockopt(a.native_handle(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+      a.close();
+      const std::error_code code = victim.join();
+      EXPECT_TRUE(code.value() == ECONNRESET || code.value() == EPIPE) << code.message();
+    }
+  });
+}
+
+TEST(net_streams, never_raise_sigpipe) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    auto [r, w] = make_pipe();
+    b.close();
+    r.close();
+    EXPECT_EQ(code_of([&a = a] { a.write_all("x"); }).value(), EPIPE);
+    EXPECT_EQ(code_of([&w = w] { w.write_all("x"); }).value(), EPIPE);
+    sigset_t pending;
+    ::sigpending(&pending);
+    EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
+  });
+}
+
+TEST(net_streams, say_what_a_write_that_was_cut_short_has_sent) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    const std::string much(10'000'000, 'x');
+    std::size_t written = 0;
+    EXPECT_THROW(with_timeout(5ms, [&a = a, &much, &written] { a.write_all(much, &written); }), timeout_error);
+    EXPECT_GT(written, 0u);
+    EXPECT_LT(written, much.size());
+    a.shutdown_write();
+    EXPECT_EQ(read_all(b).size(), written);
+  });
+}
+
+TEST(net_waits, end_with_their_region_and_lose_nothing) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    std::array<std::byte, 100> some;
+    for (int i = 0; i < 20; ++i)
+      EXPECT_THROW(with_timeout(100us, [&b = b, &some] { return b.read_some(some); }), timeout_error);
+    EXPECT_THROW(with_timeout(0ns, [&b = b, &some] { return b.read_some(some); }), timeout_error);
+    a.write_all("still there");
+    EXPECT_TRUE(b.read_exactly(std::span{some}.first(11)));
+    EXPECT_EQ(text_of(std::span{some}.first(11)), "still there");
+  });
+}
+
+TEST(net_waits, end_when_their_fiber_is_asked_to_stop) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    auto reader = spawn([&b = b] {
+      std::array<std::byte, 1> one;
+      b.read_some(one);
+    });
+    auto writer = spawn([&b = b] {
+      const std::string much(1'000'000, 'x');
+      for (;;) b.write_all(much);
+    });
+    this_fiber::sleep_for(1ms);
+    reader.request_stop();
+    writer.request_stop();
+    EXPECT_THROW(reader.join(), cancelled);
+    EXPECT_THROW(writer.join(), cancelled);
+    shield([] {});
+  });
+}
+
+TEST(net_waits, are_not_cut_short_under_a_shield) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    auto reader = spawn([&b = b] {
+      return shield([&] {
+        std::array<std::byte, 2> two;
+        return b.read_exactly(two);
+      });
+    });
+    this_fiber::yield();
+    reader.request_stop();
+    this_fiber::sleep_for(1ms);
+    a.write_all("ok");
+    EXPECT_TRUE(reader.join());
+  });
+}
+
+TEST(net_waits, of_a_runtime_end_with_it) {
+  auto ends = [] {
+    runtime rt{{.workers = 2}};
+    return rt.run([] { return unix_stream::pair(); });
+  }();
+  {
+    runtime rt{{.workers = 2}};
+    auto reader = rt.spawn([&b = ends.second] {
+      std::array<std::byte, 1> one;
+      b.read_some(one);
+    });
+    std::this_thread::sleep_for(2ms);
+    rt.shutdown();
+    EXPECT_THROW(reader.join(), cancelled);
+  }
+  // The descriptor moves to the next runtime.
+  runtime rt{{.workers = 2}};
+  rt.run([&ends] { send_through(ends.first, ends.second, 300'000); });
+}
+
+TEST(net_waits, of_two_runtimes_meet_over_one_stream) {
+  runtime one{{.workers = 2}}, two{{.workers = 2}};
+  auto ends = one.run([] { return unix_stream::pair(); });
+  auto writer = one.spawn([&a = ends.first] {
+    for (int i = 0; i < 2000; ++i) {
+      a.write_all("12345678");
+      std::array<std::byte, 8> back;
+      if (!a.read_exactly(back)) return i;
+    }
+    return 2000;
+  });
+  auto echo = two.spawn([&b = ends.second] {
+    std::array<std::byte, 8> record;
+    while (b.read_exactly(record)) b.write_all(record);
+  });
+  EXPECT_EQ(writer.join(), 2000);
+  ends.first.close();
+  echo.join();
+}
+
+TEST(net_waits, of_plain_threads_end_by_data_close_and_timeout) {
+  auto ends = unix_stream::pair();
+  std::thread other{[&b = ends.second] {
+    std::array<std::byte, 4> four;
+    EXPECT_TRUE(b.read_exactly(four));
+    EXPECT_THROW(with_timeout(2ms, [&] { return b.read_some(four); }), timeout_error);
+    EXPECT_EQ(code_of([&] { b.read_some(four); }), io_errc::closed);
+  }};
+  std::this_thread::sleep_for(1ms);
+  ends.first.write_all("four");
+  std::this_thread::sleep_for(10ms);
+  ends.second.close();
+  other.join();
+}
+
+/// Data arrives and a wait is cancelled at about the same moment, many times.
+TEST(net_waits, lose_no_byte_where_cancelling_races_with_arrival) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    const int rounds = RAMIE_TSAN || RAMIE_ASAN ? 1000 : 10'000;
+    auto writer = spawn([&a = a, rounds] {
+      for (int i = 0; i < rounds; ++i) {
+        const std::byte one = byte_at(static_cast<std::uint64_t>(i));
+        a.write_all(std::span{&one, 1});
+        if (i % 3 == 0) this_fiber::yield();
+        if (i % 64 == 0) this_fiber::sleep_for(1us);
+      }
+      a.shutdown_write();
+    });
+    std::uint64_t got = 0, wrong = 0, cut = 0;
+    for (bool ended = false; !ended;) {
+      auto reader = spawn([&b = b, &got, &wrong, &ended] {
+        std::array<std::byte, 7> some;
+        const std::size_t n = b.read_some(some);
+        for (std::size_t i = 0; i < n; ++i) wrong += some[i] != byte_at(got + i) ? 1 : 0;
+        got += n;
+        ended = n == 0;
+      });
+      if (cut % 2 == 0) this_fiber::yield();
+      reader.request_stop();
+      try {
+        reader.join();
+      } catch (const cancelled&) {
+        ++cut;
+      }
+    }
+    writer.join();
+    EXPECT_EQ(got, static_cast<std::uint64_t>(rounds));
+    EXPECT_EQ(wrong, 0u);
+  });
+}
+
+TEST(net_sockets, name_both_ends) {
+  with_workers([] {
+    auto [a, b] = tcp_pair();
+    EXPECT_EQ(a.local(), b.peer());
+    EXPECT_EQ(b.local(), a.peer());
+    auto [c, d] = unix_stream::pair();
+    EXPECT_EQ(d.peer_credentials().pid, ::getpid());
+  });
+}
+
+TEST(net_sockets, connecting_fails_with_the_name_of_the_peer) {
+  with_workers([] {
+    endpoint nobody;
+    {
+      const tcp_listener l{{"127.0.0.1", 0}};
+      nobody = l.local();
+    }
+    try {
+      static_cast<void>(tcp_stream::connect(nobody));
+      ADD_FAILURE() << "connected with nobody";
+    } catch (const io_error& e) {
+      EXPECT_EQ(e.code().value(), ECONNREFUSED);
+      EXPECT_NE(std::string{e.what()}.find(nobody.to_string()), std::string::npos) << e.what();
+    }
+  });
+}
+
+TEST(net_sockets, pass_descriptors) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    auto [r, w] = make_pipe();
+    auto sender = spawn([&a = a, &w = w] {
+      const int fd = w.native_handle();
+      a.send_descriptors(std::span{&fd, 1}, bytes_of("here it is"));
+    });
+    std::array<int, 4> fds{-1, -1, -1, -1};
+    std::array<std::byte, 100> with;
+    const auto [bytes, count] = b.receive_descriptors(fds, with);
+    sender.join();
+    ASSERT_EQ(count, 1u);
+    EXPECT_GE(bytes, 1u);
+    w.close();
+    pipe_writer copy = pipe_writer::adopt(fds[0]);
+    copy.write_all("through the copy");
+    copy.close();
+    EXPECT_EQ(read_all(r), "through the copy");
+  });
+}
+
+}  // namespace
+}  // namespace ramie::net

@@ -1,0 +1,110 @@
+#include <ramie/net/system.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace ramie::net::detail::system {
+
+void fail(const std::string& what, result code) {
+  throw io_error{what, {static_cast<int>(-code), std::system_category()}};
+}
+
+namespace {
+result checked(ssize_t n) noexcept { return n < 0 ? -static_cast<result>(errno) : n; }
+
+/// write(2) raises SIGPIPE, and has no flag against it before Linux 6.18: blocked meanwhile, taken back if it came.
+class without_sigpipe {
+ public:
+  without_sigpipe() noexcept {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~without_sigpipe() {
+    if (raised && !was_pending_) {
+      const timespec now{};
+      while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+      }
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  without_sigpipe(const without_sigpipe&) = delete;
+  without_sigpipe& operator=(const without_sigpipe&) = delete;
+  bool raised = false;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+}  // namespace
+
+result socket(int family, int type, int protocol) noexcept {
+  return checked(::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+}
+result socket_pair(int type, int (&both)[2]) noexcept {
+  return checked(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, both));
+}
+result pipe(int (&both)[2]) noexcept { return checked(::pipe2(both, O_NONBLOCK | O_CLOEXEC)); }
+result bind(int fd, const sockaddr* at, socklen_t size) noexcept { return checked(::bind(fd, at, size)); }
+result listen(int fd, int backlog) noexcept { return checked(::listen(fd, backlog)); }
+result connect(int fd, const sockaddr* to, socklen_t size) noexcept { return checked(::connect(fd, to, size)); }
+result accept(int fd, sockaddr_storage& from, socklen_t& size) noexcept {
+  size = sizeof from;
+  return checked(::accept4(fd, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+result shutdown(int fd, int how) noexcept { return checked(::shutdown(fd, how)); }
+result receive(int fd, void* to, std::size_t size) noexcept { return checked(::recv(fd, to, size, 0)); }
+result send(int fd, const void* from, std::size_t size) noexcept {
+  return checked(::send(fd, from, size, MSG_NOSIGNAL));
+}
+result receive_message(int fd, msghdr& m, int flags) noexcept {
+  return checked(::recvmsg(fd, &m, flags | MSG_CMSG_CLOEXEC));
+}
+result send_message(int fd, const msghdr& m) noexcept { return checked(::sendmsg(fd, &m, MSG_NOSIGNAL)); }
+result read(int fd, void* to, std::size_t size) noexcept { return checked(::read(fd, to, size)); }
+result write(int fd, const iovec* parts, int n) noexcept {
+  without_sigpipe guard;
+  const result r = checked(::writev(fd, parts, n));
+  guard.raised = r == -EPIPE;
+  return r;
+}
+result set_option(int fd, int level, int name, int value) noexcept {
+  return checked(::setsockopt(fd, level, name, &value, sizeof value));
+}
+result get_option(int fd, int level, int name) noexcept {
+  int value = 0;
+  socklen_t size = sizeof value;
+  const result r = checked(::getsockopt(fd, level, name, &value, &size));
+  return r < 0 ? r : value;
+}
+result local_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept {
+  size = sizeof at;
+  return checked(::getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size));
+}
+result peer_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept {
+  size = sizeof at;
+  return checked(::getpeername(fd, reinterpret_cast<sockaddr*>(&at), &size));
+}
+result set_nonblocking(int fd) noexcept {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ((flags & O_NONBLOCK) == 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)) return -errno;
+  const int own = ::fcntl(fd, F_GETFD);
+  if (own < 0 || ((own & FD_CLOEXEC) == 0 && ::fcntl(fd, F_SETFD, own | FD_CLOEXEC) < 0)) return -errno;
+  return 0;
+}
+bool is_ready(int fd, short events) noexcept {
+  pollfd one{fd, events, 0};
+  return ::poll(&one, 1, 0) != 0;
+}
+void close(int fd) noexcept { ::close(fd); }
+
+}  // namespace ramie::net::detail::system

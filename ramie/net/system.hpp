@@ -1,0 +1,46 @@
+// The system calls of this floor. Each returns what the kernel does, or minus the errno: a fiber may resume on another
+// thread after any wait, and the address of `errno` must not outlive that. They are not inlined for the same reason.
+#pragma once
+
+#include <ramie/net/io_error.hpp>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ramie::net::detail::system {
+
+using result = std::int64_t;
+
+[[noreturn]] void fail(const std::string& what, result code);  // throws an io_error
+inline void check(const char* what, result code) {
+  if (code < 0) fail(what, code);
+}
+
+result socket(int family, int type, int protocol) noexcept;  // non-blocking, close-on-exec
+result socket_pair(int type, int (&both)[2]) noexcept;       // likewise
+result pipe(int (&both)[2]) noexcept;                        // likewise
+result bind(int fd, const sockaddr* at, socklen_t size) noexcept;
+result listen(int fd, int backlog) noexcept;
+result connect(int fd, const sockaddr* to, socklen_t size) noexcept;
+result accept(int fd, sockaddr_storage& from, socklen_t& size) noexcept;  // non-blocking, close-on-exec
+result shutdown(int fd, int how) noexcept;
+result receive(int fd, void* to, std::size_t size) noexcept;
+result send(int fd, const void* from, std::size_t size) noexcept;  // no SIGPIPE
+result receive_message(int fd, msghdr& m, int flags) noexcept;
+result send_message(int fd, const msghdr& m) noexcept;  // no SIGPIPE
+result read(int fd, void* to, std::size_t size) noexcept;
+result write(int fd, const iovec* parts, int n) noexcept;  // no SIGPIPE
+result set_option(int fd, int level, int name, int value) noexcept;
+result get_option(int fd, int level, int name) noexcept;  // an int
+result local_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept;
+result peer_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept;
+result set_nonblocking(int fd) noexcept;       // and close-on-exec
+bool is_ready(int fd, short events) noexcept;  // poll(2)'s, at once
+void close(int fd) noexcept;
+
+}  // namespace ramie::net::detail::system

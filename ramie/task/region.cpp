@@ -1,0 +1,209 @@
+#include <ramie/task/region.hpp>
+
+#include <ramie/base/assert.hpp>
+#include <ramie/base/atomic.hpp>
+#include <ramie/stack/pool.hpp>
+#include <ramie/task/current.hpp>
+#include <ramie/task/fork_frame.hpp>
+#include <ramie/task/task.hpp>
+#include <ramie/task/wait.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace ramie::detail {
+
+namespace {
+
+// One noinline accessor, as for the current worker: for threads only, but its callers may be compiled into fibers'
+// code.
+RAMIE_NOINLINE region_chain& chain_of_thread() noexcept {
+  static thread_local region_chain chain;
+  asm volatile("");
+  return chain;
+}
+
+spin_lock stopped_lock;
+atomic<stopped_scope*> stopped_first{nullptr};  // written inside the lock
+
+bool lies_on(const stack& s, const void* place) noexcept {
+  const auto* at = static_cast<const char*>(place);
+  return s.top != nullptr && at >= lowest_usable(s) && at < s.top;
+}
+
+/// Where on the parent's stack the strand was forked: its fork frame, or the scope that the frame or the fiber belongs
+/// to. Null if that is not known to lie there: then the strand is in the regions that the parent is in at the moment.
+const void* fork_place(const task& strand) noexcept {
+  const stack* s = strand.parent == nullptr ? nullptr : strand.parent->where.load(std::memory_order_acquire);
+  const void* place;
+  if ((strand.flags.load(std::memory_order_relaxed) & task::child_flag) != 0) {
+    place = scope_place_of(strand).of_scope;
+  } else {
+    const fork_frame* const frame = static_cast<const strand_task&>(strand).frame;
+    place = s == nullptr || lies_on(*s, frame) ? frame : static_cast<const owned_frame*>(frame)->owner;
+  }
+  return s == nullptr || lies_on(*s, place) ? place : nullptr;
+}
+
+/// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`?
+bool inside_stopped(const task& t, const char* place, const char* fence) noexcept {
+  if (stopped_first.load(std::memory_order_acquire) == nullptr) return false;
+  std::lock_guard guard{stopped_lock};
+  for (const stopped_scope* s = stopped_first.load(std::memory_order_relaxed); s != nullptr; s = s->next) {
+    if (s->owner != &t || (fence != nullptr && s->place > fence)) continue;
+    if (place != nullptr && place >= s->place + s->size) continue;  // an older frame
+    if (place != nullptr && place >= s->place) return true;
+    if (s->joining(s->place)) return true;
+  }
+  return false;
+}
+
+/// Adds the limits of the chain to `found`, from the regions around `place` outwards. Returns the shield that ends the
+/// search, or null.
+const region* look_outwards(region_chain& chain, const void* place, limits& found) noexcept {
+  // Usually there is none. A strand's regions existed when it was forked, so nothing is missed without the lock.
+  if (chain.innermost.load(std::memory_order_acquire) == nullptr) return nullptr;
+  std::lock_guard guard{chain.lock};
+  for (const region* r = chain.innermost.load(std::memory_order_relaxed); r != nullptr; r = r->outer) {
+    if (place != nullptr && std::less<const void*>{}(r, place)) continue;
+    if (r->shield) return r;
+    found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+limits limits_of(task& t) noexcept {
+  limits found;
+  if ((t.flags.load(std::memory_order_relaxed) & task::ending_flag) != 0) [[unlikely]] {
+    if (task_extras* const extras = t.extras.load(std::memory_order_acquire); extras != nullptr)
+      look_outwards(extras->regions, nullptr, found);
+    found.shielded = true;
+    return found;
+  }
+  const task* inner = nullptr;  // the strand of `at` that the walk came from
+  for (task* at = &t; at != nullptr; at = at->parent) {
+    task_extras* const extras = at->extras.load(std::memory_order_acquire);
+    // Most have neither; then it does not matter where the strand was forked.
+    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_acquire) != nullptr) ||
+        stopped_first.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
+      const void* const place = inner == nullptr ? nullptr : fork_place(*inner);
+      const region* const shield = extras == nullptr ? nullptr : look_outwards(extras->regions, place, found);
+      if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(shield))) {
+        found.by_scope = found.by_scope || !found.stopped;
+        found.stopped = true;
+      }
+      if (shield != nullptr) {
+        found.shielded = !found.stopped;
+        found.inside_shield = at != &t;
+        return found;
+      }
+    }
+    const std::uint32_t flags = at->flags.load(std::memory_order_acquire);
+    if ((flags & task::stop_flag) != 0) {
+      found.stopped = true;
+      found.by_scope = false;
+    }
+    inner = (flags & task::strand_flag) != 0 ? at : nullptr;
+  }
+  return found;
+}
+
+bool is_unlimited(const task& t) noexcept {
+  if (stopped_first.load(std::memory_order_acquire) != nullptr) return false;
+  for (const task* at = &t; at != nullptr; at = at->parent) {
+    const task_extras* const extras = at->extras.load(std::memory_order_acquire);
+    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_acquire) != nullptr) ||
+        (at->flags.load(std::memory_order_acquire) & (task::stop_flag | task::ending_flag)) != 0)
+      return false;
+  }
+  return true;
+}
+
+limits limits_of_thread() noexcept {
+  limits found;
+  look_outwards(chain_of_thread(), nullptr, found);
+  return found;
+}
+
+task* owner_of_place(const void* place) noexcept {
+  worker_base* w = current_worker();
+  for (task* t = w == nullptr ? nullptr : w->running_task(); t != nullptr; t = t->parent) {
+    const stack* s = t->where.load(std::memory_order_acquire);
+    if (s != nullptr && lies_on(*s, place)) return t;
+  }
+  struct looked_for {
+    const void* place;
+    task* owner = nullptr;
+  } found{place};
+  for_each_stack(
+      [](void* opaque, stack& s) {
+        auto& of = *static_cast<looked_for*>(opaque);
+        if (lies_on(s, of.place)) of.owner = static_cast<task*>(s.occupant.load(std::memory_order_acquire));
+      },
+      &found);
+  return found.owner;
+}
+
+void add_stopped(stopped_scope& s) noexcept {
+  {
+    std::lock_guard guard{stopped_lock};
+    s.next = stopped_first.load(std::memory_order_relaxed);
+    stopped_first.store(&s, std::memory_order_release);
+  }
+  if (s.owner != nullptr) s.owner->flags.fetch_or(task::scope_flag, std::memory_order_acq_rel);
+  inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at its flags
+  for_each_stack(
+      [](void* during, stack& at) {
+        inspect_and_cancel(
+            *static_cast<const inspection*>(during), at,
+            [](const void*, const void* occupant) {
+              auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
+              return (waiting->flags.load(std::memory_order_acquire) & task::limited) != 0 &&
+                     limits_of(*waiting).stopped;
+            },
+            nullptr);
+      },
+      &here);
+}
+
+void remove_stopped(stopped_scope& s) noexcept {
+  std::lock_guard guard{stopped_lock};
+  if (stopped_first.load(std::memory_order_relaxed) == &s) {
+    stopped_first.store(s.next, std::memory_order_release);
+    return;
+  }
+  stopped_scope* before = stopped_first.load(std::memory_order_relaxed);
+  while (before->next != &s) before = before->next;
+  before->next = s.next;
+}
+
+void open_region(region& r) {
+  worker_base* w = current_worker();
+  region_chain* chain;
+  if (w == nullptr || w->running == nullptr) {
+    chain = &chain_of_thread();
+  } else {
+    task* t = w->task_on_stack();
+    chain = &extras_of(*t).regions;
+    t->flags.fetch_or(task::region_flag, std::memory_order_relaxed);
+  }
+  std::lock_guard guard{chain->lock};
+  r.outer = chain->innermost.load(std::memory_order_relaxed);
+  chain->innermost.store(&r, std::memory_order_release);
+}
+
+void close_region(region& r) noexcept {
+  worker_base* w = current_worker();
+  task* t = w == nullptr ? nullptr : w->running_task();
+  region_chain& chain = t == nullptr ? chain_of_thread() : t->extras.load(std::memory_order_relaxed)->regions;
+  std::lock_guard guard{chain.lock};
+  RAMIE_ASSERT(chain.innermost.load(std::memory_order_relaxed) == &r,
+               "a region was closed that is not the innermost of its fiber");
+  chain.innermost.store(r.outer, std::memory_order_release);
+  // The flag may be cleared only when no strand can need it: strands inside the region have ended.
+  if (t != nullptr && r.outer == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
+}
+
+}  // namespace ramie::detail

@@ -1,0 +1,80 @@
+// Regions: stretches of a fiber's (or thread's) run with a deadline of their own, or shielded from being stopped.
+//
+// A region lives on the stack of the code that opened it; regions of one fiber form a chain, innermost first. No timer
+// runs for a region: each cancellable wait inside it is bounded by the earliest deadline of the chain, and a wait that
+// begins later ends at once. So entering and leaving cost a few instructions, and fibers without regions pay
+// nothing. A shield hides all that lies outside it: the stop flag, shutdown, outer deadlines.
+//
+// A scope that fails stops its running children: to the code inside them it is like a region that is over.
+//
+// A strand (a fork job that another worker took, or a scope's child that is a fiber of its own) is in those regions
+// of its parent that enclose the fork, or the scope. They are the ones that lie above the frame of the fork, or the
+// scope, on the parent's stack: regions and frames of one fiber nest as its calls do. The parent may open and
+// close inner ones meanwhile, hence the lock. The parent outlives its strands: it waits for them at the join.
+#pragma once
+
+#include <ramie/base/atomic.hpp>
+#include <ramie/machine/spin_lock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace ramie::detail {
+
+struct task;
+
+struct region {
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  region* outer = nullptr;
+  std::int64_t deadline_ns = never;  // of the steady clock
+  bool shield = false;
+};
+
+/// The chain of one fiber or thread.
+struct region_chain {
+  spin_lock lock;
+  atomic<region*> innermost{nullptr};  // written by its fiber, inside the lock
+};
+
+/// What bounds a wait.
+struct limits {
+  std::int64_t deadline_ns = region::never;
+  bool stopped = false;        // asked to stop, and not shielded
+  bool by_scope = false;       // and only by a scope that failed, or was cancelled
+  bool shielded = false;       // nothing from outside may end it; an inner deadline may
+  bool inside_shield = false;  // shielded by an ancestor: a request to this strand, or a scope inside the shield, may
+};
+
+/// The limits of the code that runs, or waits, as `t`. Any thread that keeps `t` alive.
+limits limits_of(task& t) noexcept;
+/// True if nothing bounds it: no region, no stopped scope, no stop request. A cheaper check for the usual
+/// case. As above.
+bool is_unlimited(const task& t) noexcept;
+/// The limits of the calling plain thread.
+limits limits_of_thread() noexcept;
+
+/// A scope whose first child has failed. Known to the whole process, since its children may be anywhere.
+struct stopped_scope {
+  const char* place = nullptr;  // the scope itself, on its owner's stack
+  std::size_t size = 0;
+  task* owner = nullptr;                                  // the task on that stack
+  bool (*joining)(const void* place) noexcept = nullptr;  // does the owner run, or wait for, children?
+  stopped_scope* next = nullptr;
+};
+/// Makes the scope known, and ends the cancellable waits inside its children with wake_reason::cancelled. Any thread;
+/// the scope stays until remove_stopped. Does not suspend.
+void add_stopped(stopped_scope& s) noexcept;
+void remove_stopped(stopped_scope& s) noexcept;
+
+/// The fiber on whose stack `place` lies: most often the calling one, or one that it is a strand of; otherwise all
+/// stacks are searched. Null if there is none. The caller knows that what lies there stays.
+task* owner_of_place(const void* place) noexcept;
+
+/// Opens `r` for the calling fiber or thread. Throws std::bad_alloc at a fiber's first. Does not suspend.
+void open_region(region& r);
+/// Closes it; it must be the innermost. Does not suspend.
+void close_region(region& r) noexcept;
+
+}  // namespace ramie::detail
