@@ -77,15 +77,16 @@ struct name_table {
   }
 };
 
-name_table& table_of(std::size_t hash) noexcept {
+/// Throws bad_alloc, if at all, when the first name is given.
+name_table& table_of(std::size_t hash) {
   static auto* the_tables = new std::array<name_table, name_table::tables>;  // actors may end after static destruction
   return (*the_tables)[hash % name_table::tables];
 }
 
 /// Guards the lists of names of actors.
 spin_lock& own_lock(const actor_cell& c) noexcept {
-  static auto* the_locks = new std::array<spin_lock, 64>;
-  return (*the_locks)[reinterpret_cast<std::uintptr_t>(&c) / 64 % 64];
+  static constinit std::array<spin_lock, 64> the_locks;
+  return the_locks[reinterpret_cast<std::uintptr_t>(&c) / 64 % 64];
 }
 
 std::size_t hash_of(std::string_view name) noexcept { return std::hash<std::string_view>{}(name); }

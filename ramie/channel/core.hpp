@@ -143,13 +143,16 @@ class channel_core {
   [[nodiscard]] bool may_send() const noexcept {
     return size.count() < capacity || receivers.count() != 0 || closed.load(std::memory_order_relaxed);
   }
-  /// The same for C8: adds up the increases of the counts that were looked at.
+  /// The same for C8: adds the increases of both counts, so each is looked at.
   [[nodiscard]] bool may_receive(std::uint64_t& increases) const noexcept {
-    return (size.count(increases) != 0) | (senders.count(increases) != 0) | closed.load(std::memory_order_acquire);
+    const bool filled = size.count(increases) != 0;
+    const bool offered = senders.count(increases) != 0;
+    return filled || offered || closed.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool may_send(std::uint64_t& increases) const noexcept {
-    return (size.count(increases) < capacity) | (receivers.count(increases) != 0) |
-           closed.load(std::memory_order_acquire);
+    const bool has_room = size.count(increases) < capacity;
+    const bool wanted = receivers.count(increases) != 0;
+    return has_room || wanted || closed.load(std::memory_order_acquire);
   }
 
   adaptive_lock lock;

@@ -8,12 +8,12 @@ using namespace detail;
 
 pipe_reader pipe_reader::adopt(int fd) {
   system::check("adopt", system::set_nonblocking(fd));
-  return pipe_reader{fd};
+  return pipe_reader{handle{fd, endings::last}};
 }
 
 pipe_writer pipe_writer::adopt(int fd) {
   system::check("adopt", system::set_nonblocking(fd));
-  return pipe_writer{fd};
+  return pipe_writer{handle{fd, endings::last}};
 }
 
 std::pair<pipe_reader, pipe_writer> make_pipe() {
@@ -26,11 +26,8 @@ std::pair<pipe_reader, pipe_writer> make_pipe() {
     system::close(both[1]);
     throw;
   }
-  std::pair<pipe_reader, pipe_writer> ends;
-  ends.first.kind_ = ends.second.kind_ = stream::kind::file;
-  ends.first.handle_ = std::move(reader);
-  ends.second.handle_ = handle::owning(both[1], endings::last);
-  return ends;
+  handle writer = handle::owning(both[1], endings::last);
+  return {pipe_reader{std::move(reader)}, pipe_writer{std::move(writer)}};
 }
 
 }  // namespace ramie::net

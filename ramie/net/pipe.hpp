@@ -17,7 +17,7 @@ class pipe_reader : public stream {
 
  private:
   friend std::pair<pipe_reader, class pipe_writer> make_pipe();
-  explicit pipe_reader(int fd) : stream{fd, kind::file} {}
+  explicit pipe_reader(detail::handle end) noexcept : stream{std::move(end), kind::file} {}
 };
 
 /// The write end. Each write may cost two system calls more than on a socket, to avoid SIGPIPE.
@@ -28,7 +28,7 @@ class pipe_writer : public stream {
 
  private:
   friend std::pair<pipe_reader, pipe_writer> make_pipe();
-  explicit pipe_writer(int fd) : stream{fd, kind::file} {}
+  explicit pipe_writer(detail::handle end) noexcept : stream{std::move(end), kind::file} {}
 };
 
 /// Both ends of a new pipe. Throws io_error.

@@ -67,7 +67,7 @@ class stream {
  protected:
   enum class kind : bool { socket, file };
   stream() noexcept = default;
-  stream(int fd, kind k) : handle_{fd, detail::endings::last}, kind_{k} {}
+  stream(detail::handle h, kind k) noexcept : handle_{std::move(h)}, kind_{k} {}
   ~stream() = default;
 
   detail::handle handle_;
@@ -87,7 +87,7 @@ class socket_stream : public stream {
 
  protected:
   socket_stream() noexcept = default;
-  explicit socket_stream(int fd) : stream{fd, kind::socket} {}
+  explicit socket_stream(int fd) : stream{detail::handle{fd, detail::endings::last}, kind::socket} {}
   ~socket_stream() = default;
 };
 
