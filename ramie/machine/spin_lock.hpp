@@ -9,7 +9,7 @@
 namespace ramie::detail {
 
 /// Lockable. Never held across a suspension. A waiter spins a little, then yields its time slice, because the holder
-/// may have been preempted.
+/// may have been preempted, and then sleeps between looks, because the holder may be of a lower real-time priority.
 class spin_lock {
  public:
   void lock() noexcept {

@@ -6,8 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdint>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,6 +52,28 @@ TEST(spin_locks, try_only_when_free) {
   lock.unlock();
   EXPECT_TRUE(lock.try_lock());
   lock.unlock();
+}
+
+// As under SCHED_FIFO it must: a holder of lower priority runs only while the waiter sleeps.
+TEST(spin_locks, sleep_where_the_holder_does_not_go_on) {
+  spin_lock lock;
+  lock.lock();
+  std::atomic<int> waiter_id{0};
+  std::thread waiter{[&] {
+    waiter_id = static_cast<int>(::syscall(SYS_gettid));
+    lock.lock();
+    lock.unlock();
+  }};
+  const auto sleeps = [&] {
+    std::ifstream stat{"/proc/self/task/" + std::to_string(waiter_id) + "/stat"};
+    std::string text;
+    std::getline(stat, text);
+    const std::size_t end = text.rfind(')');
+    return end != std::string::npos && text.substr(end, 3) == ") S";
+  };
+  hold_until([&] { return waiter_id != 0 && sleeps(); });
+  lock.unlock();
+  waiter.join();
 }
 
 void owner_and_thieves(int thieves) {

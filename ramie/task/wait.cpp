@@ -8,12 +8,14 @@
 #include <ramie/machine/futex.hpp>
 #include <ramie/machine/thread_end.hpp>
 #include <ramie/stack/pool.hpp>
+#include <ramie/stack/system.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/task/scheduling.hpp>
 #include <ramie/task/task.hpp>
 #include <ramie/task/timer_queue.hpp>
 
 #include <array>
+#include <cstddef>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -114,7 +116,8 @@ struct thread_stack : stack {
 };
 
 /// Descriptors of plain threads: like those of stacks they are never freed, only reused. A wait must not fail for lack
-/// of memory: a lock may be held around it.
+/// of memory: a lock may be held around it. They are not from malloc: a reference to a wait has no place for the tag in
+/// an address's high bits by which some allocators tell their blocks apart (aarch64).
 class thread_descriptors {
  public:
   thread_stack* take() noexcept {
@@ -125,9 +128,7 @@ class thread_descriptors {
           free_ = s->next;
           return s;
         }
-        auto* s = new (std::nothrow) thread_stack{};
-        if (s == nullptr && spares_used_ < spares_.size()) s = &spares_[spares_used_++];
-        if (s != nullptr) {
+        if (thread_stack* s = make(); s != nullptr) {
           s->made_before = made_.load(std::memory_order_relaxed);
           made_.store(s, std::memory_order_release);  // pairs with the acquire in waiting
           return s;
@@ -153,8 +154,26 @@ class thread_descriptors {
   }
 
  private:
+  static constexpr std::size_t chunk_size = 4096;
+
+  /// Null if there is no memory. Inside the lock.
+  thread_stack* make() noexcept {
+    if (chunk_left_ < sizeof(thread_stack)) {
+      if (void* fresh = calls().map(chunk_size); fresh != nullptr) {
+        chunk_at_ = static_cast<std::byte*>(fresh);
+        chunk_left_ = chunk_size;
+      } else {
+        return spares_used_ < spares_.size() ? &spares_[spares_used_++] : nullptr;
+      }
+    }
+    chunk_left_ -= sizeof(thread_stack);
+    return ::new (std::exchange(chunk_at_, chunk_at_ + sizeof(thread_stack))) thread_stack{};
+  }
+
   os_mutex lock_;
   stack* free_ = nullptr;
+  std::byte* chunk_at_ = nullptr;
+  std::size_t chunk_left_ = 0;
   atomic<thread_stack*> made_{nullptr};
   std::array<thread_stack, 32> spares_{};  // a guess
   std::size_t spares_used_ = 0;
