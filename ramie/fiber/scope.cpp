@@ -91,32 +91,49 @@ void scope::fail(std::exception_ptr failure) noexcept {
     if (r.by_name && is_cancellation(failure)) return;
     if (r.first_failure == nullptr) {
       r.first_failure = std::move(failure);
-      return stop(r);
+      if (!begin_to_stop(r)) return;
+      failure = nullptr;
     }
   }
-  detail::report_lost_exception(nullptr, failure, "a child of a scope failed after another one", false);
+  if (failure == nullptr) stop(r);
+  else detail::report_lost_exception(nullptr, failure, "a child of a scope failed after another one", false);
 }
 
 void scope::cancel() noexcept {
   rare& r = get_rare();
-  std::lock_guard guard{r.lock};
-  r.by_name = true;
+  {
+    std::lock_guard guard{r.lock};
+    r.by_name = true;
+    if (!begin_to_stop(r)) return;
+  }
   stop(r);
 }
 
-/// Inside the lock, which keeps fibers from ending.
-void scope::stop(rare& r) noexcept {
-  if (r.failed.exchange(true, std::memory_order_relaxed)) return;
+/// Inside the lock. False if there is nothing left to do.
+bool scope::begin_to_stop(rare& r) noexcept {
+  if (r.failed.exchange(true, std::memory_order_relaxed)) return false;
   if (r.owner == nullptr) r.owner = detail::owner_of_place(this);
   // Without an owner (a plain thread's scope, or one not on a stack) the fibers are strands of none. They have no stop
-  // callbacks.
+  // callbacks. The lock keeps them from ending.
   if (r.owner == nullptr)
     for (detail::scope_child* c = r.running; c != nullptr; c = c->next) detail::request_stop(*c->self);
+  ++r.fibers;  // the scope does not end before `stop` has
+  return true;
+}
+
+/// Not inside the lock: children are looked for on all stacks, and some may be about to end.
+void scope::stop(rare& r) noexcept {
   r.stopped = {
       reinterpret_cast<const char*>(this), sizeof(scope), r.owner,
       [](const void* place) noexcept { return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark; },
       nullptr};
   detail::add_stopped(r.stopped);
+  std::uint64_t waiter = 0;
+  {
+    std::lock_guard guard{r.lock};
+    if (--r.fibers == 0) waiter = std::exchange(r.waiter, 0);
+  }
+  if (waiter != 0) detail::wake(detail::waiter_ref::from_bits(waiter));
 }
 
 static void submit_child(detail::scope_child& c) {

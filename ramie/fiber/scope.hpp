@@ -179,6 +179,7 @@ class scope {
   rare& get_rare() noexcept;
   [[nodiscard]] bool has_failed() const noexcept;
   void fail(std::exception_ptr failure) noexcept;
+  bool begin_to_stop(rare& r) noexcept;
   void stop(rare& r) noexcept;
   void start(detail::scope_child& c, const fiber_options* options);
   void fiber_began(detail::scope_child& c) noexcept;
