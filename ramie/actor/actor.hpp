@@ -66,7 +66,8 @@ class actor {
                                   std::forward<T>(m));
   }
   /// The same, again and again every `period` (at least a microsecond), until cancelled or this incarnation ends. A
-  /// tick for which a bounded mailbox has no room is left out. Copies `m`.
+  /// tick for which a bounded mailbox has no room is left out. Copies `m` each time, as a part of its handler: if that
+  /// throws, the actor fails.
   template <class T>
   timer_handle send_every(std::chrono::nanoseconds period, T&& m) {
     using M = detail::message_for<A, T>;

@@ -98,7 +98,8 @@ actor_cell::taken actor_cell::take_mail(stack* here) noexcept {
 }
 
 RAMIE_ALWAYS_INLINE void actor_cell::handle(message* m) {
-  if ((m->flags & (message::lifecycle | message::kept | message::counted | message::own)) == 0) [[likely]]
+  if ((m->flags & (message::lifecycle | message::kept | message::counted | message::own | message::late)) == 0)
+      [[likely]]
     handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   else if (!begin_special(*m)) return;
   handling = m;
@@ -127,12 +128,18 @@ bool actor_cell::handle_burst(std::uint32_t budget, stack* here) {
   return false;
 }
 
-// One that was counted before, or counts for nothing, or is for one incarnation only. False: it is gone.
-bool actor_cell::begin_special(message& m) noexcept {
+// One that was counted before, or counts for nothing, or is for one incarnation only, or has no payload yet. False: it
+// is gone.
+bool actor_cell::begin_special(message& m) {
   if ((m.flags & (message::lifecycle | message::kept | message::counted)) == 0)
     handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m.flags &= static_cast<std::uint8_t>(~(message::kept | message::counted));  // `kept` now says: stashed again
-  if (!is_stale(*this, m)) return true;
+  if (!is_stale(*this, m)) {
+    if ((m.flags & message::late) == 0) return true;
+    handling = &m;  // as such it is dropped if this throws
+    m.act(m, message_verb::make, nullptr);
+    return true;
+  }
   discarded context{this, letter_fate::down};
   m.act(m, message_verb::discard, &context);
   free_message(&m);

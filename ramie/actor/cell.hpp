@@ -218,7 +218,7 @@ struct actor_cell : resident {
   bool kill_locked(exit_reason why, bool cancels = true) noexcept;
   void put_lifecycle_and_unlock(message* m) noexcept;
   [[nodiscard]] bool runs(std::uint32_t incarnation) const noexcept;  // lock: it is alive and this one
-  RAMIE_NOINLINE bool begin_special(message& m) noexcept;
+  RAMIE_NOINLINE bool begin_special(message& m);
   RAMIE_COLD void free_cell() noexcept;
 };
 

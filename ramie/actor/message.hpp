@@ -35,6 +35,7 @@ enum class message_verb : std::uint8_t {
   take,     // fiber actors: std::variant<...>*: move the payload there, then destroy it
   discard,  // discarded*: destroy the payload; whoever waits for a reply gets an exception instead
   type,     // const type_info**: the payload's type goes there
+  make,     // with `late` only: make the payload. May throw; then there is none
 };
 
 struct discarded {
@@ -54,6 +55,7 @@ struct message {
   static constexpr std::uint8_t apart = 16;     // its memory is from no cache
   static constexpr std::uint8_t own = 32;       // for `incarnation` alone: a note, a timer's message
   static constexpr std::uint8_t first = 64;     // a fiber actor's urgent mail, in its batch
+  static constexpr std::uint8_t late = 128;     // the payload is made by its receiver: see late_node in timer.hpp
 
   message* next = nullptr;
   message_function act = nullptr;
@@ -102,13 +104,22 @@ RAMIE_ALWAYS_INLINE Node* make_message(message_function act, std::uint8_t flags,
   return made;
 }
 
-/// With a payload.
+/// With a payload, which is destroyed by hand: a node is only freed.
 template <class M>
 struct body_node : message {
-  M body;
+  union {
+    M body;
+  };
   template <class T>
   // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a message is never copied
   explicit body_node(T&& from) noexcept(std::is_nothrow_constructible_v<M, T>) : body(std::forward<T>(from)) {}
+  body_node(const body_node&) = delete;
+  body_node& operator=(const body_node&) = delete;
+  ~body_node() {}  // NOLINT(modernize-use-equals-default): that would be deleted
+
+ protected:
+  struct without_payload {};
+  explicit body_node(without_payload) noexcept {}
 };
 
 /// The payload is destroyed already.

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 namespace ramie {
@@ -33,7 +35,7 @@ struct actor_timer : timer_node {
   actor_timer(const actor_timer&) = delete;
   actor_timer& operator=(const actor_timer&) = delete;
   virtual ~actor_timer() = default;
-  /// The message, once or again and again. Throws std::bad_alloc and what copying the payload throws.
+  /// The message, once or again and again. Throws std::bad_alloc.
   virtual message* make() = 0;
 
   void release() noexcept;
@@ -51,13 +53,54 @@ struct typed_timer final : actor_timer {
   M body;
   template <class T>
   typed_timer(message_function f, T&& m) : act{f}, body(std::forward<T>(m)) {}
-  [[nodiscard]] std::uint8_t flags() const noexcept { return owned ? message::own : std::uint8_t{0}; }
-  message* make() override {
-    if constexpr (std::is_copy_constructible_v<M>)
-      if (period_ns != 0) return make_message<tell_node<M>>(act, flags(), body);
-    return make_message<tell_node<M>>(act, flags(), std::move(body));
+  message* make() override;
+
+  /// The body for one message.
+  void make_body(void* at) {
+    if constexpr (std::is_copy_constructible_v<M>) {
+      if (period_ns != 0) {
+        ::new (at) M(body);
+        return;
+      }
+    }
+    ::new (at) M(std::move(body));
   }
 };
+
+/// A message whose payload the receiver makes: whoever fires a timer, the monitor it may be, runs no code of the
+/// user's. Until then it has a reference to the timer.
+template <class M>
+struct late_node : body_node<M> {
+  typed_timer<M>* from;
+  explicit late_node(typed_timer<M>* t) noexcept : body_node<M>(typename body_node<M>::without_payload{}), from{t} {
+    from->references.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  static void act_late(message& self, message_verb verb, void* context) {
+    auto& node = static_cast<late_node&>(self);
+    if (verb == message_verb::make) {
+      node.flags &= static_cast<std::uint8_t>(~message::late);
+      struct letting_go {
+        typed_timer<M>* timer;
+        ~letting_go() { timer->release(); }
+      } afterwards{node.from};
+      // From now on it is like any other.
+      node.act = node.from->act;
+      node.from->make_body(&node.body);
+    } else if (verb == message_verb::discard) {
+      node.from->release();
+    } else {
+      node.from->act(self, verb, context);  // its type: a message that has no payload is not handled
+    }
+  }
+};
+
+template <class M>
+message* typed_timer<M>::make() {
+  const std::uint8_t flags = owned ? message::own : std::uint8_t{0};
+  if constexpr (std::is_trivially_copy_constructible_v<M>) return make_message<tell_node<M>>(act, flags, body);
+  else return make_message<late_node<M>>(&late_node<M>::act_late, flags | message::late, this);
+}
 
 }  // namespace detail
 

@@ -3,11 +3,15 @@
 
 #include <ramie/actor/testing.hpp>
 #include <ramie/supervise/supervisor.hpp>
+#include <ramie/sync/event.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace ramie {
@@ -135,6 +139,116 @@ TEST_P(actor_timers, are_cancelled_by_anybody) {
       b.cancel();
     }
     stop_and_join(r);
+  });
+}
+
+// ---- while workers are held up, the monitor fires their timers -----------------------------------------------------
+
+/// A message whose copies are counted, by the kind of thread.
+struct noted {
+  struct counts {
+    std::atomic<int> by_workers{0}, by_others{0};
+  };
+  counts* to;
+  explicit noted(counts& c) : to{&c} {}
+  noted(const noted& other) : to{other.to} { ++(detail::current_worker() != nullptr ? to->by_workers : to->by_others); }
+  noted& operator=(const noted&) = default;
+};
+
+struct hold_up {};
+
+/// Ticks by messages of type M; its handler of `hold_up` keeps its worker until some have come.
+template <class M>
+class ticking : public actor<ticking<M>> {
+ public:
+  ticking(const M& m, event& enough) : enough_{enough} { this->send_every(200us, m); }
+  void on(hold_up) {
+    const auto me = this->self();
+    while (me.mail_count() < 3) {
+    }
+    held_up_ = true;
+  }
+  void on(const M&) {
+    if (held_up_ && ++ticks_ == 10) enough_.set();
+  }
+
+ private:
+  event& enough_;
+  bool held_up_ = false;
+  int ticks_ = 0;
+};
+
+TEST_P(actor_timers, run_no_code_of_the_program_on_the_monitor) {
+  in_runtime([] {
+    noted::counts copies;
+    event enough;
+    const noted m{copies};
+    auto t = spawn_actor<ticking<noted>>(actor_options{.worker = 0}, m, enough);
+    t.tell(hold_up{});
+    enough.wait();
+    stop_and_join(t);
+    EXPECT_GE(copies.by_workers, 10);
+    EXPECT_EQ(copies.by_others, 0);
+  });
+}
+
+TEST_P(actor_timers, go_on_after_their_worker_was_held_up) {
+  in_runtime([] {
+    for (int i = 0; i < scaled(30); ++i) {
+      event enough;
+      auto t = spawn_actor<ticking<tick>>(tick{0}, enough);
+      t.tell(hold_up{});
+      enough.wait();  // nothing else keeps a worker awake
+      stop_and_join(t);
+    }
+  });
+}
+
+TEST_P(actor_timers, go_on_when_the_spare_that_started_them_is_not_needed_any_more) {
+  runtime_options o = options();
+  o.spare_workers = 2;
+  o.stall_after = 2ms;
+  runtime rt{o};
+  for (int i = 0; i < scaled(20); ++i) {
+    event enough;
+    std::atomic<bool> started{false};
+    std::vector<join_handle<void>> hogs;
+    for (int w = 0; w < GetParam(); ++w)
+      hogs.push_back(rt.spawn([&] {
+        while (!started) std::this_thread::yield();
+      }));
+    auto t = rt.spawn([&] {
+      auto made = spawn_actor<ticking<tick>>(tick{0}, enough);
+      started = true;
+      made.tell(hold_up{});
+      return made;
+    });
+    const auto made = t.join();
+    for (auto& h : hogs) h.join();
+    enough.wait();
+    made.stop();
+    made.join();
+  }
+}
+
+TEST_P(actor_timers, fail_their_actor_where_the_copy_of_a_message_fails) {
+  struct fragile {
+    bool copied = false;
+    fragile() = default;
+    fragile(const fragile& other) : copied{true} {
+      if (other.copied) throw std::runtime_error{"no copy of a copy"};
+    }
+    fragile& operator=(const fragile&) = default;
+  };
+  class holder : public actor<holder> {
+   public:
+    holder() { send_every(1us, fragile{}); }
+    void on(const fragile&) {}
+  };
+  in_runtime([] {
+    supervisor sup{{.max_restarts = 3, .within = 1h, .report = [](const child_report&) {}}};
+    auto h = sup.spawn_actor<holder>();
+    EXPECT_EQ(h.join().kind(), exit_kind::failed);
   });
 }
 
