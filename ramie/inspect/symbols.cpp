@@ -66,8 +66,8 @@ void symbol_finder::look_up(const file& f, code_place& place) noexcept {
         Elf64_Sym s;
         std::memcpy(&s, f.bytes + symbols.sh_offset + at, sizeof s);
         const unsigned type = s.st_info & 0xfu;
-        if ((type != STT_FUNC && type != STT_NOTYPE) || s.st_shndx == SHN_UNDEF || place.offset < s.st_value ||
-            place.offset >= s.st_value + s.st_size || s.st_name >= names.sh_size)
+        if ((type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE) || s.st_shndx == SHN_UNDEF ||
+            place.offset < s.st_value || place.offset >= s.st_value + s.st_size || s.st_name >= names.sh_size)
           continue;
         const char* name = f.bytes + names.sh_offset + s.st_name;
         if (std::memchr(name, 0, names.sh_size - s.st_name) == nullptr) continue;

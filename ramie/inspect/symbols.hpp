@@ -1,4 +1,4 @@
-// Names of functions, found by code that may run in a signal handler.
+// Names of functions and variables, found by code that may run in a signal handler.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@ namespace ramie::detail {
 struct code_place {
   std::uintptr_t offset = 0;       // in the file; what addr2line takes
   const char* path = nullptr;      // null: no loaded object holds it; "": the program itself
-  const char* function = nullptr;  // as the linker knows it; null: its file has no name for it
-  std::uintptr_t into = 0;         // bytes from the function's beginning
+  const char* function = nullptr;  // or variable, as the linker knows it; null: its file has no name for it
+  std::uintptr_t into = 0;         // bytes from its beginning
 };
 
 /// Reads the files of loaded objects, which it maps and keeps for the next question. One thread at a time. What it

@@ -3,6 +3,7 @@
 #include <ramie/base/error.hpp>
 #include <ramie/inspect/deadlock_report.hpp>
 #include <ramie/inspect/dump.hpp>
+#include <ramie/inspect/stall_report.hpp>
 #include <ramie/inspect/trace.hpp>
 #include <ramie/sched/scheduler.hpp>
 
@@ -71,6 +72,7 @@ void write_trace(const runtime& rt, const char* path) noexcept try {
 
 runtime::runtime(const runtime_options& options) {
   detail::set_deadlock_reporter(&detail::report_deadlock);
+  detail::set_stall_reporter(&detail::report_stall);
   scheduler_ = std::make_unique<detail::scheduler>(options);
   obey_dump_on();
   if (trace_file() != nullptr) record({.every_fiber = true});

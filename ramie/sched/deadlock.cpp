@@ -12,6 +12,11 @@
 // Thus a deadlock is missed while some other thread lives (a second runtime, a thread of the user's, of a sanitizer);
 // none is reported that is not one, unless a signal handler was going to wake a fiber:
 // runtime_options::report_deadlocks.
+//
+//  D4 Locks that block threads are another matter: with every worker in the guard of a function-local static, say, whose
+//     initialiser waits in a fiber, the fiber that would end it may find no worker. That is not known for sure, so the
+//     process goes on; but when all have been stalled for a second, with work waiting and no spare left to call, what
+//     they are blocked in is named.
 #include <ramie/sched/deadlock.hpp>
 
 #include <ramie/base/atomic.hpp>
@@ -22,12 +27,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 namespace ramie::detail {
 
 namespace {
 
 constinit std::atomic<deadlock_reporter> reporter{nullptr};
+constinit std::atomic<stall_reporter> reporter_of_stalls{nullptr};
 
 /// 0 if that cannot be told.
 std::size_t threads_of_process() noexcept {
@@ -51,6 +58,24 @@ bool nothing_can_wake_a_fiber(scheduler& of, const waiting_threads& outside) noe
 }  // namespace
 
 void set_deadlock_reporter(deadlock_reporter known) noexcept { reporter.store(known, std::memory_order_release); }
+
+void set_stall_reporter(stall_reporter known) noexcept { reporter_of_stalls.store(known, std::memory_order_release); }
+
+void deadlock_detector::look_at_stall(const scheduler& of, bool stuck, std::int64_t now) {
+  constexpr std::int64_t long_ns = 1'000'000'000, told = std::numeric_limits<std::int64_t>::max();
+  if (!stuck) {
+    stuck_since_ns_ = 0;
+    return;
+  }
+  if (stuck_since_ns_ == 0) {
+    stuck_since_ns_ = now;
+    look_again_ns_ = now + long_ns;
+  }
+  if (now < look_again_ns_) return;
+  const stall_reporter report = reporter_of_stalls.load(std::memory_order_acquire);
+  const bool done = report == nullptr || !of.options().report_deadlocks || report(of, now - stuck_since_ns_);
+  look_again_ns_ = done ? told : now + long_ns;
+}
 
 std::int64_t deadlock_detector::before_sleep(scheduler& of, bool (*still_idle)(const void*), const void* context) {
   constexpr std::int64_t for_ever = -1, first_ns = 1'000'000'000, longest_ns = 60'000'000'000;

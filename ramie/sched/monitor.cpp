@@ -8,6 +8,7 @@
 //     computation; not one that merely waits for a processor) with work in its queues, while others are busy, that is
 //     moved to the injection queue, where those find it who are busy but not stalled. They steal only when they run dry;
 //  M4 every worker on duty is stalled while work waits: it calls a spare worker, which retires when fewer are stalled.
+//     Where none is left to call, deadlock.cpp may have something to tell;
 //  M5 no worker has looked for events from outside for a millisecond: it does (event_source.hpp, E6).
 // M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: `dedicated`
 // promises where things run, and moving them in the rare case of a stall would break that when it is least expected.
@@ -247,10 +248,12 @@ bool monitor::round(std::int64_t now) noexcept {
   if (all_.steals && stalled != 0 && stalled != on_duty)
     for (std::size_t i = 0; i < n; ++i)
       if (looks_[i].stalled) rescue(all_.at(i));
+  const bool stuck = busy && !somebody_sleeps && stalled == on_duty && work_waits;
+  const bool spares_left = stalled < all_.most();
+  deadlocks_.look_at_stall(of_, stuck && !spares_left, now);
   if (somebody_sleeps) {
     if (stuck_queue || new_tasks_wait) sleeping_.wake_one();
-  } else if (busy && stalled == on_duty && work_waits &&
-             stalled < all_.regular + static_cast<std::uint32_t>(all_.options.spare_workers)) {
+  } else if (stuck && spares_left) {
     spares_wanted_.store(stalled, std::memory_order_release);
     call_spare();
     return busy;

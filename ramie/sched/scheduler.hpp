@@ -53,7 +53,7 @@ class scheduler {
 
   [[nodiscard]] std::uint32_t regular_workers() const noexcept { return all_.regular; }
   [[nodiscard]] std::size_t worker_count() const noexcept { return all_.size(); }
-  [[nodiscard]] worker& at(std::size_t i) noexcept { return all_.at(i); }
+  [[nodiscard]] worker& at(std::size_t i) const noexcept { return all_.at(i); }
   [[nodiscard]] const crew& all() const noexcept { return all_; }
   [[nodiscard]] const runtime_options& options() const noexcept { return all_.options; }
   [[nodiscard]] guard_kind stacks_guard() const noexcept { return guard_; }
