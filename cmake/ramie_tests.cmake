@@ -55,7 +55,7 @@ function(ramie_add_test_program program sources)
   target_compile_options(${program} PRIVATE "$<${gcc12}:-Wno-stringop-overflow;-Wno-array-bounds>")
   # It also takes the strings of a temporary that is made by designated initialisers, such as child_options{.id = "x"}, for
   # uninitialised where it unwinds.
-  if(program MATCHES "^test_(actor|supervise|tests)$")
+  if(program MATCHES "^test_(actor|supervise|patterns|tests)$")
     target_compile_options(${program} PRIVATE "$<${gcc12}:-Wno-maybe-uninitialized>")
   endif()
 endfunction()
@@ -94,7 +94,7 @@ function(ramie_add_tests folder)
     # Tests whose results must not depend on the placement, under every placement but the default. Some cases are about
     # the default's own order, and skip themselves; a test that allocates nothing on one worker may fill another's
     # caches first.
-    if(label MATCHES "^(sync|future|channel|actor|supervise)$" AND RAMIE_TEST_PLACEMENTS AND NOT stem MATCHES "/allocation$")
+    if(label MATCHES "^(sync|future|channel|actor|supervise|patterns)$" AND RAMIE_TEST_PLACEMENTS AND NOT stem MATCHES "/allocation$")
       foreach(placement stealing_no_affinity dedicated)
         ramie_add_test_run(placement.${placement}.${name} ${program} ${source} "" ENVIRONMENT "RAMIE_PLACEMENT=${placement}"
                            LABELS placement)
@@ -102,7 +102,7 @@ function(ramie_add_tests folder)
     endif()
     # Every wait resumes elsewhere, and later than it could. Only sanitized builds have random yields. Left
     # out are tests that count turns.
-    if(label MATCHES "^(fiber|runtime|sync|future|channel|actor|supervise)$" AND RAMIE_TEST_PERTURBED)
+    if(label MATCHES "^(fiber|runtime|sync|future|channel|actor|supervise|patterns)$" AND RAMIE_TEST_PERTURBED)
       set(filter "--gtest_filter=-fairness.*:mutex_on_one_worker.*")
       ramie_add_test_run(perturbed.${name} ${program} ${source} "${filter}" ENVIRONMENT
                          "RAMIE_MIGRATE_ALWAYS=1\\;RAMIE_RANDOM_YIELDS=30" LABELS perturbed)

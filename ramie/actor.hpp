@@ -3,7 +3,7 @@
 
 #include <ramie/actor/actor.hpp>
 #include <ramie/actor/dead_letters.hpp>
-#include <ramie/actor/group.hpp>
 #include <ramie/actor/on_end.hpp>
 #include <ramie/actor/registry.hpp>
+#include <ramie/patterns/group.hpp>
 #include <ramie/supervise/supervisor.hpp>

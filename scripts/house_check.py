@@ -44,6 +44,7 @@ FLOORS = [
     "net",
     "actor",
     "supervise",
+    "patterns",
 ]
 FOLDERS = ["ramie", "components", "lab", "tests", "examples", "tools", "scripts", "cmake", ".ci"]
 FILES = ["CMakeLists.txt", "run"]

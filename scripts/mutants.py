@@ -46,6 +46,7 @@ PROGRAMS = {
     "channel": ["closing", "threads", "ends"],
     "actor": ["runtime", "actors", "ends"],
     "supervise": ["actors", "ends"],
+    "patterns": ["actors"],
 }
 
 

@@ -7,6 +7,7 @@
 #include <ramie/actor/timer.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
@@ -75,6 +76,18 @@ class actor {
     static_assert(std::is_copy_constructible_v<M>, "ramie: send_every: the message must be copyable");
     const auto least = std::max(period, std::chrono::nanoseconds{std::chrono::microseconds{1}});
     return detail::start_timer<M>(cell(), &detail::act_on_tell<A, M>, least, least, std::forward<T>(m));
+  }
+
+  /// Sends a request without waiting for its answer. When there is one, then(answer<R>) is called as a part of this
+  /// actor, like a handler, between its messages; never, if this incarnation of it has ended by then. Suspends as
+  /// `tell` does. Two actors may ask each other this way. Throws std::bad_alloc.
+  template <class B, class T, class F>
+  void ask_then(const actor_ref<B>& other, T&& m, F then) {
+    using M = detail::message_for<B, T>;
+    static_assert(detail::accepts_request<B, M>, "ramie: ask_then: this actor cannot be asked that");
+    using R = detail::answer_of<B, M>;
+    static_assert(std::invocable<F&, answer<R>>, "ramie: ask_then: the function takes a ramie::answer<R>");
+    detail::ask_by_sink<B, M>(*other.cell(), std::forward<T>(m), detail::then_sink<R, F>{cell(), std::move(then)});
   }
 
   /// From the next message on these functions handle the messages they take, instead of `on`; each must return what

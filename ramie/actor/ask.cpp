@@ -46,6 +46,37 @@ exit_reason discarded::reason() const noexcept {
   return exit_reason{cell->last_exit == exit_kind::alive ? exit_kind::stopped : cell->last_exit};
 }
 
+void give_failure(waiter_ref who, reply_state& slot, std::exception_ptr failure) noexcept {
+  claimed_wait asker = claim(who);
+  if (!asker) return;
+  slot.is = reply_state::kind::failure;
+  slot.why = exit_reason{exit_kind::failed, std::move(failure)};
+  asker.go_on();
+}
+
+void keep_cell(actor_cell& c) noexcept { c.add_reference(); }
+void let_cell_go(actor_cell& c) noexcept { c.release(); }
+
+std::exception_ptr no_answer_of(actor_cell* c) noexcept {
+  if (c != nullptr) {
+    std::unique_lock guard{c->lock};
+    const bool ends = (c->status & (actor_cell::closed | actor_cell::waiting)) != 0;
+    guard.unlock();
+    if (ends) return refusal_of({c, letter_fate::down});
+  }
+  return std::make_exception_ptr(broken_reply{});
+}
+
+void throw_answered() { throw usage_error{"ramie: reply: it has been answered already"}; }
+void throw_two_askers() { throw usage_error{"ramie: reply: it belongs to another request already"}; }
+
+void send_answer(actor_cell& c, std::uint32_t incarnation, message* note) noexcept { c.post_note(note, incarnation); }
+
+std::uint32_t own_incarnation(const actor_cell& c) noexcept {
+  const actor_extras* x = c.more.load(std::memory_order_acquire);
+  return x == nullptr ? 0 : x->now.number;
+}
+
 std::exception_ptr refusal_of(const discarded& why) noexcept {
   if (why.fate == letter_fate::full) return std::make_exception_ptr(mailbox_full{});
   return std::make_exception_ptr(actor_down{why.reason()});
@@ -57,6 +88,7 @@ std::exception_ptr failure_of_handler(std::exception_ptr failure) noexcept {
 
 void throw_reply(const reply_state& slot) {
   if (slot.is == reply_state::kind::full) throw mailbox_full{};
+  if (slot.is == reply_state::kind::failure) std::rethrow_exception(slot.why.exception());
   throw actor_down{slot.why};
 }
 

@@ -4,6 +4,7 @@
 #include <ramie/actor/cell.hpp>
 #include <ramie/actor/message.hpp>
 #include <ramie/actor/message_type.hpp>
+#include <ramie/actor/reply.hpp>
 #include <ramie/base/error.hpp>
 
 #include <concepts>
@@ -15,9 +16,6 @@
 #include <variant>
 
 namespace ramie {
-
-template <class... Ms>
-class mailbox;
 
 namespace detail {
 
@@ -34,14 +32,25 @@ template <class A, class M>
 inline constexpr bool accepts_message = handles_message<A, M>;
 template <class... Ms, class M>
 inline constexpr bool accepts_message<mailbox<Ms...>, M> = (std::same_as<M, Ms> || ...);
+template <class A, class M>
+inline constexpr bool accepts_request = handles_message<A, M>;
+template <class... Ms, class M>
+inline constexpr bool accepts_request<mailbox<Ms...>, M> = requires { typename request_among<M, Ms...>::request; };
 
 template <class A, class M>
 RAMIE_ALWAYS_INLINE decltype(auto) call_on(A& a, M& m) {
   if constexpr (requires { a.on(std::move(m)); }) return a.on(std::move(m));
   else return a.on(m);
 }
+/// What `on` returns, and what `ask` does.
 template <class A, class M>
 using reply_of = decltype(call_on(std::declval<A&>(), std::declval<M&>()));
+template <class A, class M>
+struct answer_of_ask : answer_type<reply_of<A, M>> {};
+template <class... Ms, class M>
+struct answer_of_ask<mailbox<Ms...>, M> : request_among<M, Ms...> {};
+template <class A, class M>
+using answer_of = typename answer_of_ask<A, M>::type;
 
 /// A handler that stands in for A's own, see become().
 template <class M, class R>
@@ -74,6 +83,11 @@ RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
       call_on(*std::launder(reinterpret_cast<A*>(reinterpret_cast<char*>(&c) + offset_of_state<A>)), m));
 }
 
+template <class T>
+void attach_asker(actor_cell& c, const reply<T>& later, asker<T>&& by) {
+  if (!later.core()->attach(c, std::move(by))) throw_two_askers();
+}
+
 template <class M>
 using tell_node = body_node<M>;
 
@@ -88,6 +102,13 @@ struct payload_guard {
     if ((node.flags & message::kept) == 0) std::destroy_at(&node.body);
   }
 };
+
+/// What the one who asked gets instead of a reply.
+std::exception_ptr refusal_of(const discarded& why) noexcept;
+template <class Request>
+auto answer_after(const discarded& why) {
+  return answer<typename answer_type<decltype(Request::reply)>::type>{refusal_of(why)};
+}
 
 /// For what is told to A: handler, destructor and name of M.
 template <class A, class M>
@@ -108,22 +129,13 @@ void act_on_tell(message& self, message_verb verb, void* context) {
       static_cast<typename A::any_message*>(context)->emplace(std::in_place_type<M>, std::move(node.body));
     }
   } else if (verb == message_verb::discard) {
+    if constexpr (is_request<M>)
+      node.body.reply.core()->settle(answer_after<M>(*static_cast<const discarded*>(context)));
     std::destroy_at(&node.body);
   } else {
     *static_cast<const type_info**>(context) = &type_of<M>();
   }
 }
-
-/// Where the reply goes: on the stack of the one who asks. Written by who has claimed its wait.
-struct reply_state {
-  enum class kind : std::uint8_t { none, value, down, full };
-  kind is = kind::none;
-  exit_reason why;
-};
-template <class R>
-struct reply_slot : reply_state {
-  std::optional<std::conditional_t<std::is_void_v<R>, std::monostate, R>> value;
-};
 
 template <class M, class R>
 struct ask_node : body_node<M> {
@@ -138,31 +150,19 @@ struct ask_node : body_node<M> {
 void refuse_reply(waiter_ref who, reply_state& slot, const discarded& why) noexcept;
 void fail_reply(waiter_ref who, reply_state& slot, std::exception_ptr failure) noexcept;
 
-template <class R, class... Value>
-RAMIE_ALWAYS_INLINE void give_reply(waiter_ref who, reply_slot<R>* slot, Value&&... value) {
-  claimed_wait asker = claim(who);
-  if (!asker) return;
-  // The slot is there as long as the claim is.
-  try {
-    slot->value.emplace(std::forward<Value>(value)...);
-    slot->is = reply_state::kind::value;
-  } catch (...) {
-    slot->why = exit_reason{exit_kind::failed, std::current_exception()};
-    slot->is = reply_state::kind::down;
-  }
-  asker.go_on();
-}
-
 /// The same for what A is asked.
 template <class A, class M>
 void act_on_ask(message& self, message_verb verb, void* context) {
   using R = reply_of<A, M>;
-  auto& node = static_cast<ask_node<M, R>&>(self);
+  auto& node = static_cast<ask_node<M, answer_of<A, M>>&>(self);
   if (verb == message_verb::handle) [[likely]] {
     payload_guard guard{node};
     auto& c = *static_cast<actor_cell*>(context);
     try {
-      if constexpr (std::is_void_v<R>) {
+      if constexpr (is_reply<R>) {
+        const R later = call_handler<A, M>(c, node.body);
+        if ((node.flags & message::kept) == 0) attach_asker(c, later, {node.who, node.slot, nullptr});
+      } else if constexpr (std::is_void_v<R>) {
         call_handler<A, M>(c, node.body);
         if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot);
       } else {
@@ -185,21 +185,15 @@ void act_on_ask(message& self, message_verb verb, void* context) {
 [[noreturn]] void throw_ask_timeout();
 void check_not_self(const actor_cell& c);
 
-/// Sends the request and waits: the reply, or an exception.
-template <class A, class M, class T>
-RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::time_point* deadline,
-                                      std::source_location where) -> reply_of<A, M> {
-  using R = reply_of<A, M>;
-  static_assert(!std::is_reference_v<R>, "ramie: ask: the handler must return a value, not a reference");
-  using node_type = ask_node<M, R>;
-  check_not_self(c);
-  reply_slot<R> slot;
+/// Sends the request and waits: the reply, or an exception. `set_asker(node, waiter)` tells it who waits.
+template <class R, class Node, class SetAsker>
+RAMIE_ALWAYS_INLINE R send_and_wait(actor_cell& c, Node* node, reply_slot<R>& slot, SetAsker set_asker,
+                                    const steady::time_point* deadline, std::source_location where) {
   const wait_site site{"ask", where};
-  auto* node = make_message<node_type>(&act_on_ask<A, M>, message::request, std::forward<T>(body), &slot);
   wake_reason why;
   for (;;) {
     wait pause{wait::kind::cancellable, site};
-    node->who = pause.ref();
+    set_asker(*node, pause.ref());
     if (c.post_request(node) == tell_status::full && c.blocks_senders()) [[unlikely]] {
       // Nobody has the node: the wait is ours to take back, and somebody can only have cancelled it.
       try {
@@ -220,6 +214,28 @@ RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::tim
   if (slot.is != reply_state::kind::value) [[unlikely]]
     throw_reply(slot);
   if constexpr (!std::is_void_v<R>) return std::move(*slot.value);
+}
+
+template <class A, class M, class T>
+RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::time_point* deadline,
+                                      std::source_location where) -> answer_of<A, M> {
+  using R = answer_of<A, M>;
+  static_assert(!std::is_reference_v<R>, "ramie: ask: the handler must return a value, not a reference");
+  check_not_self(c);
+  reply_slot<R> slot;
+  if constexpr (is_mailbox<A>) {
+    using request_type = typename answer_of_ask<A, M>::request;
+    reply<R> later;  // it must not stay here: if the actor drops its copy, there is no answer
+    attach_asker(c, later, {waiter_ref{}, &slot, nullptr});
+    auto* node = make_message<tell_node<request_type>>(&act_on_tell<A, request_type>, message::request,
+                                                       request_type{std::forward<T>(body), std::move(later)});
+    return send_and_wait<R>(
+        c, node, slot, [](auto& n, waiter_ref who) { n.body.reply.core()->wait_anew(who); }, deadline, where);
+  } else {
+    auto* node = make_message<ask_node<M, R>>(&act_on_ask<A, M>, message::request, std::forward<T>(body), &slot);
+    return send_and_wait<R>(
+        c, node, slot, [](ask_node<M, R>& n, waiter_ref who) RAMIE_LAMBDA_INLINE { n.who = who; }, deadline, where);
+  }
 }
 
 }  // namespace detail

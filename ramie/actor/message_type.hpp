@@ -6,13 +6,20 @@
 // something: to a base class (slicing), and to a view of what the message owns.
 #pragma once
 
+#include <ramie/actor/reply.hpp>
+
 #include <concepts>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
-namespace ramie::detail {
+namespace ramie {
+
+template <class... Ms>
+class mailbox;
+
+namespace detail {
 
 /// Converts to M and nothing else.
 template <class M>
@@ -89,4 +96,15 @@ struct stored_as<M, std::basic_string_view<C, Traits>> : std::type_identity<std:
 template <class A, class T>
 using message_for = typename stored_as<std::decay_t<T>, handler_key<A, std::decay_t<T>>>::type;
 
-}  // namespace ramie::detail
+/// A fiber actor is asked by a request that is among the types of its mailbox.
+template <class M, class... Ms>
+struct request_among {};
+template <class M, class First, class... Ms>
+struct request_among<M, First, Ms...> : request_among<M, Ms...> {};
+template <class M, class R, class... Ms>
+struct request_among<M, request<M, R>, Ms...> : std::type_identity<R> {
+  using request = ramie::request<M, R>;
+};
+
+}  // namespace detail
+}  // namespace ramie

@@ -127,13 +127,14 @@ class actor_ref : public any_actor {
     return cell()->post_urgent(
         detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
   }
-  /// Sends a request and suspends until its handler has returned: what it returned. Throws actor_down if the actor has
-  /// ended, ends before it answers, or is being restarted; mailbox_full; `cancelled`; usage_error if it asks itself;
+  /// Sends a request and suspends until its handler has returned: what it returned. If that is a reply<T>, until there
+  /// is an answer: a T. A fiber actor answers a ramie::request. Throws actor_down if the actor has ended, ends before
+  /// it answers, or is being restarted; broken_reply; mailbox_full; `cancelled`; usage_error if it asks itself;
   /// std::bad_alloc.
   template <class T>
   RAMIE_ALWAYS_INLINE auto ask(T&& m, std::source_location where = std::source_location::current()) const {
     using M = detail::message_for<A, T>;
-    check<std::decay_t<T>>();
+    check_ask<T>();
     return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), nullptr, where);
   }
   /// As `ask`; throws timeout_error after `timeout`. The request may still be handled then.
@@ -141,7 +142,7 @@ class actor_ref : public any_actor {
   auto ask_for(std::chrono::nanoseconds timeout, T&& m,
                std::source_location where = std::source_location::current()) const {
     using M = detail::message_for<A, T>;
-    check<std::decay_t<T>>();
+    check_ask<T>();
     const auto deadline = detail::deadline_after(timeout);
     return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), &deadline, where);
   }
@@ -150,12 +151,20 @@ class actor_ref : public any_actor {
   template <class T>
   auto ask_async(T&& m) const {
     using M = detail::message_for<A, T>;
-    check<std::decay_t<T>>();
-    using R = detail::reply_of<A, M>;
-    promise<R> reply;
-    future<R> later = reply.get_future();
-    cell()->post_async_request(detail::make_message<detail::async_ask_node<M, R>>(
-        &detail::act_on_async_ask<A, M>, detail::message::request, std::forward<T>(m), std::move(reply)));
+    check_ask<T>();
+    promise<detail::answer_of<A, M>> reply;
+    auto later = reply.get_future();
+    detail::ask_by_sink<A, M>(*cell(), std::forward<T>(m), std::move(reply));
+    return later;
+  }
+  /// Sends a request whose answer is that of the reply which it returns: a handler that returns it in turn has passed
+  /// its own request on, and is free for other messages. Suspends as `tell` does.
+  template <class T>
+  auto delegate(T&& m) const {
+    using M = detail::message_for<A, T>;
+    check_ask<T>();
+    reply<detail::answer_of<A, M>> later;
+    detail::ask_by_sink<A, M>(*cell(), std::forward<T>(m), detail::reply_sink<detail::answer_of<A, M>>{later});
     return later;
   }
 
@@ -165,6 +174,13 @@ class actor_ref : public any_actor {
     static_assert(detail::accepts_message<A, M>,
                   "ramie: this actor has no public on(...) that takes this message (for a fiber actor: the type is not "
                   "among those of its mailbox)");
+  }
+  template <class T>
+  static constexpr void check_ask() {
+    if constexpr (detail::is_mailbox<A>)
+      static_assert(detail::accepts_request<A, std::decay_t<T>>,
+                    "ramie: ask: to be asked, a fiber actor has ramie::request<message, answer> in its mailbox");
+    else check<std::decay_t<T>>();
   }
 };
 

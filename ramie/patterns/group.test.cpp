@@ -1,5 +1,5 @@
 // Groups and routers, names, dead letters.
-#include <ramie/actor/group.hpp>
+#include <ramie/patterns/group.hpp>
 
 #include <ramie/actor/dead_letters.hpp>
 #include <ramie/actor/registry.hpp>
