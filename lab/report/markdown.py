@@ -55,8 +55,8 @@ class MarkdownError(Exception):
 def ratio_text(ratio):
     """Bold where ramie is better beyond doubt; the sign means that no difference can be shown."""
     if ratio.verdict == analysis.UNDECIDED:
-        return f"≈ {number(ratio.ratio)}"
-    return f"**{number(ratio.ratio)}**" if ratio.verdict == analysis.FASTER else f"{number(ratio.ratio)} (worse)"
+        return f"≈ {number(ratio.ratio)}x"
+    return f"**{number(ratio.ratio)}x**" if ratio.verdict == analysis.FASTER else f"{number(ratio.ratio)}x (ramie is worse)"
 
 
 def key_of(case):
@@ -103,7 +103,7 @@ def table_of(m):
     if not rows:
         raise MarkdownError("the results have none of the rows of the table; see ./run compare")
     rows.sort(key=lambda row: row[0])
-    return "\n".join(["| | ramie | others: times ramie's figure |", "| --- | --- | --- |", *(text for _, text in rows)])
+    return "\n".join(["| | ramie | others take |", "| --- | --- | --- |", *(text for _, text in rows)])
 
 
 def command_of(choice):
@@ -140,9 +140,9 @@ def verdict(results):
     busy = (" **The machine was busy with other programs, so all times are too long; read the ratios only.**"
             if load > 1 + (machine.get("cores_allowed") or 1) else "")
     return (f"{table}\n\n"
-            f"On {' / '.join(map(str, workers))} worker{'s' if max(workers) > 1 else ''}; less is better. The last column says how many times "
-            f"ramie's figure a peer takes with the best of the styles we wrote: the median of pairs that ran one after the other, up to {rounds} "
-            f"of them. Bold: ramie is better, and the 95 % interval of the ratio leaves no doubt; ≈: the measurements do not tell them apart."
+            f"On {' / '.join(map(str, workers))} worker{'s' if max(workers) > 1 else ''}; less is better. `4x` in the last column: "
+            f"the peer takes 4 times what ramie takes, in the best of the styles we wrote; each is the median of up to {rounds} pairs that ran one "
+            f"after the other. Bold: ramie is better, and the 95 % interval of the ratio leaves no doubt; ≈: the measurements do not tell them apart."
             f"{all_cores} Other machines give other ratios.{busy}\n\n"
             f"Measured by `{command_of(results['choice'])}`, {results['started'][:10]}, ramie {machine.get('ramie_revision', '?')}, on "
             f"{machine_text(machine)}, load average {number(load) if loads else '?'}."

@@ -43,20 +43,20 @@ class Verdict(unittest.TestCase):
 
     def test_what_is_not_won_comes_first(self):
         self.assertIn("fork/join", self.rows[0])
-        self.assertIn("(worse)", self.rows[0])
-        self.assertNotIn("(worse)", self.rows[1])
+        self.assertIn("(ramie is worse)", self.rows[0])
+        self.assertNotIn("(ramie is worse)", self.rows[1])
 
     def test_the_best_style_of_the_same_construct(self):
         self.assertIn("| fiber and `channel` 50.0 / 50.0 |", self.rows[1])  # the reference; without the oversubscribed one
-        self.assertIn("Go goroutine and `chan` **18.0** / **18.0**", self.rows[1])
-        self.assertIn("tokio task and `mpsc` **4.00** / **4.00**", self.rows[1])  # joining is another construct
-        self.assertIn("a \\| b `join` 0.400 (worse) / 0.400 (worse)<br>rayon", self.rows[0])
+        self.assertIn("Go goroutine and `chan` **18.0x** / **18.0x**", self.rows[1])
+        self.assertIn("tokio task and `mpsc` **4.00x** / **4.00x**", self.rows[1])  # joining is another construct
+        self.assertIn("a \\| b `join` 0.400x (ramie is worse) / 0.400x (ramie is worse)<br>rayon", self.rows[0])
 
     def test_what_cannot_be_told_apart_is_not_claimed(self):
         self.assertIn("rayon `join` ≈ ", self.rows[0])
 
     def test_says_what_it_was_measured_on(self):
-        for part in ("made up", "2 cores", "Linux 6.18.1,", "abc", "2026-11-22", "`./run compare --workload skynet`", "up to 7 of them",
+        for part in ("made up", "2 cores", "Linux 6.18.1,", "abc", "2026-11-22", "`./run compare --workload skynet`", "up to 7 pairs",
                      "On 1 / 2 workers", "Go: go1.24"):
             self.assertIn(part, self.text)
 

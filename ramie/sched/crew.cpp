@@ -11,7 +11,6 @@ namespace ramie::detail {
 
 namespace {
 constexpr std::uint32_t sample_every = 8;       // ready items left to their worker; a guess
-constexpr std::uint64_t long_wait_us = 20;      // a wake-up costs about that much, on both sides and with a margin
 constexpr std::uint64_t queued_us_most = 1000;  // what a worker may have ready before it is shared; a guess
 }  // namespace
 
@@ -37,7 +36,7 @@ bool worth_moving(const crew& all, const worker& w, std::size_t queued) noexcept
   if (queued >= 2 && all.way.pairs_move()) return true;
   const std::uint64_t slice = w.slice.load(std::memory_order_relaxed);
   return queued >= 2 ? queued * slice > cycles_in_us(queued_us_most)
-                     : queued == 1 && slice > cycles_in_us(long_wait_us);
+                     : queued == 1 && slice > cycles_in_us(still_us);
 }
 
 bool leaves_new_tasks(const worker& of) noexcept {

@@ -140,7 +140,7 @@ void monitor::run() noexcept {
 /// What a round finds out for spread.hpp.
 struct monitor::spread_look {
   // In a round; guesses. A seized lock costs a heavy fence.
-  static constexpr std::uint64_t contended_much = 16, seized_much = 32, thefts_many = 3, moved_many = 512;
+  static constexpr std::uint64_t locks_many = 32, thefts_many = 3, moved_many = 512;
   spread_control::observation seen{};
   worker* busiest = nullptr;
   std::uint64_t seized = 0;
@@ -156,7 +156,7 @@ struct monitor::spread_look {
     seen.progress += progress;
     // Fibers that wait for each other's mutexes are ready only while they are on their way.
     const std::uint64_t contended = w.contended.load_relaxed();
-    if (contended - std::exchange(before.contended, contended) >= contended_much) seen.backlog = true;
+    if (contended - std::exchange(before.contended, contended) >= locks_many) seen.backlog = true;
     seen.crossed += contended + w.crossed.load_relaxed();
     const std::uint64_t seized_ever = w.seized.load_relaxed();
     seized += seized_ever - std::exchange(before.seized, seized_ever);
@@ -178,7 +178,7 @@ struct monitor::spread_look {
 void monitor::look_at_spread(const spread_look& around) noexcept {
   spread_control::observation seen = around.seen;
   seen.alone = around.awake <= 1;
-  seen.settling = around.seized >= spread_look::seized_much || around.moved >= spread_look::moved_many ||
+  seen.settling = around.seized >= spread_look::locks_many || around.moved >= spread_look::moved_many ||
                   (spread_control_.now() == spread_control::mode::at_home && around.thefts >= spread_look::thefts_many);
   const spread_control::mode before = spread_control_.now();
   const spread_control::mode after = spread_control_.observe(seen);

@@ -1,6 +1,5 @@
 #include <ramie/sched/sleeping.hpp>
 
-#include <ramie/machine/cycles.hpp>
 #include <ramie/machine/futex.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/task/timer_queue.hpp>
@@ -122,8 +121,6 @@ void sleeper::sleep_in_set(worker& w) noexcept {
       give_memory_back(w);
     }
   }
-  if (w.wake_token.load(std::memory_order_acquire) != 0)
-    w.stealing.was_woken(cycles() - w.wake_called.load(std::memory_order_relaxed));
   w.wake_token.store(0, std::memory_order_relaxed);
   w.idle.store(false, std::memory_order_relaxed);
   if (all_.near_first) all_.note_place(w);

@@ -5,15 +5,11 @@
 namespace ramie::detail {
 
 namespace {
-// All guesses; above and below 1 so that two ways that are alike do not take turns.
-constexpr double gain_to_spread = 1.1;   // a second processor must bring something
-constexpr double gain_to_gather = 1.02;  // to free one is worth something by itself
-constexpr double gain_to_leave = 1.1;    // home for wakers and thieves: they get into each other's way now and then
-constexpr double gain_to_stay = 0.97;    // at home instead of that
-constexpr double gain_apart = 0.97;      // to spread fibers that do not communicate: not to lose by it
-constexpr double much_worse = 0.7, very_much_worse = 0.4;
-constexpr std::int64_t pause_ns = 5'000'000;  // without a look
-constexpr std::int64_t apart_ns = 8000;       // between two crossings: then these cost some percent at most
+// Guesses; above and below 1, so that two ways that are alike do not take turns.
+constexpr double clear_gain = 1.1;  // for a second processor, and to leave home, where fibers meet no thief
+constexpr double no_loss = 0.97;    // to free a processor, to stay at home, to spread fibers that do not communicate
+constexpr double much_worse = 0.7;
+constexpr std::int64_t apart_ns = 8000;  // between two crossings: then these cost some percent at most
 }  // namespace
 
 spread_control::mode spread_control::observe(const observation& seen) noexcept {
@@ -28,8 +24,8 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
   last_progress_ = seen.progress;
   last_crossed_ = seen.crossed;
   if (first) return mode_;
-  if (passed_ns > pause_ns) {
-    // Everybody slept: that says nothing of any way.
+  if (passed_ns > wait_least_ns) {
+    // All workers slept: that says nothing about any way.
     without_ = static_cast<int>(std::min<std::int64_t>(without_ + passed_ns / round_ns, rounds_forgotten));
     if (without_ == rounds_forgotten) return forget(seen);
     return break_off();
@@ -49,7 +45,7 @@ spread_control::mode spread_control::observe(const observation& seen) noexcept {
         break;
       }
       usual_ = usual_ == 0 ? rate : (3 * usual_ + rate) / 4;
-      if (backlog_ >= rounds_before && rounds_ >= rounds_before) {
+      if (backlog_ >= rounds_measured && rounds_ >= rounds_measured) {
         is_as_ = mode_ != mode::undecided ? mode_ : seen.alone ? mode::together : mode::spread;
         if (const mode m = next_trial(seen); m != is_as_) begin_trial(m);
       }
@@ -110,19 +106,15 @@ void spread_control::begin_trial(mode m) noexcept {
 }
 
 void spread_control::end_trial(const observation& seen, double rate) noexcept {
-  const bool gathers = mode_ == mode::together;
   const bool spreads = is_as_ == mode::together;
-  const double gain = gathers                  ? gain_to_gather
-                      : spreads                ? (apart_ ? gain_apart : gain_to_spread)
-                      : mode_ == mode::at_home ? gain_to_stay
-                                               : gain_to_leave;
-  const bool better = rate > usual_ * gain;
+  const bool is_modest = spreads ? apart_ : mode_ != mode::spread;
+  const bool better = rate > usual_ * (is_modest ? no_loss : clear_gain);
   const mode loser = better ? is_as_ : mode_;
   if (!better) mode_ = is_as_;
   candidate& c = of(loser);
   // Also for one that was the usual until now: two that are alike must not take turns for ever.
   // Without a backlog it may have had less to do than it could, and that is not its fault.
-  const int longer = !seen.backlog || rate >= much_worse * usual_ ? 2 : rate < very_much_worse * usual_ ? 8 : 4;
+  const int longer = !seen.backlog || rate >= much_worse * usual_ ? 2 : 8;
   c.wait_ns = std::min(longer * c.wait_ns, wait_most_ns);
   c.next_ns = seen.now_ns + c.wait_ns;
   // What loses by one way to be spread hardly gains by the other.

@@ -12,10 +12,9 @@
 //   at_home    what is woken goes to the worker that ran it last; a worker that is short of work for some time takes a part
 //   spread     what is woken stays with its waker; idle workers take a half at once
 //
-// What does most stays; the others are tried again later: after twice the time if they did less, after four times if
-// they did much less, after eight times if they did very much less. Those who hardly wake each other across workers
-// lose nothing by being spread, so they are not gathered for a trial: thousands of actors take many milliseconds to
-// move to and fro.
+// The way that gets most done stays. The others are tried again later: after twice the time if they did less, after
+// eight times if they did much less. Fibers that hardly wake each other across workers lose nothing by being spread, so
+// they are not gathered for a trial: thousands of actors take many milliseconds to move to and fro.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -31,7 +30,7 @@ struct worker;
 /// The decision alone, without workers. Used by the monitor's thread only.
 class spread_control {
  public:
-  /// The monitor looks once in so long while anybody works. A guess.
+  /// The monitor looks this often while a worker is awake. A guess.
   static constexpr std::int64_t round_ns = 1'000'000;
 
   enum class mode : std::uint8_t { together, at_home, spread, undecided };
@@ -62,10 +61,9 @@ class spread_control {
   };
   static constexpr std::size_t modes = 3;
   // Guesses, but for rounds_settling: twenty rings of fifty actors take 4 ms to move, on two processors.
-  static constexpr std::int64_t wait_least_ns = 4'000'000;
+  static constexpr std::int64_t wait_least_ns = 4'000'000;  // until a way that lost is tried again
   static constexpr std::int64_t wait_most_ns = 1'000'000'000;
-  static constexpr int rounds_before = 2;      // of backlog, and of figures, before a trial
-  static constexpr int rounds_measured = 2;    // of a trial, after one to warm up
+  static constexpr int rounds_measured = 2;    // before a trial, and of one, after a round to warm up
   static constexpr int rounds_settling = 16;   // at most, before those
   static constexpr int rounds_forgotten = 50;  // without backlog: start anew
 

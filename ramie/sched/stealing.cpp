@@ -173,13 +173,12 @@ std::size_t stealer::may_take(worker& by, const worker& victim, bool stands_stil
 }
 
 std::uint64_t stealer::patience(const worker& w) const noexcept {
-  const bool at_home = all_.way.at_home();
-  const std::uint64_t most = w.stealing.patience(at_home, !all_.steals);
+  const std::uint64_t most = thief::patience(all_.way.at_home() || !all_.steals);
   const std::int64_t due = w.timers.next_ns();
   if (due == timer_queue::never) return most;
   const std::int64_t left = due - now_ns();
   if (left <= 0) return 0;
-  constexpr std::int64_t far_ns = thief::search_us_most * 1000;
+  constexpr std::int64_t far_ns = thief::search_at_home_us * 1000;
   return std::min(most, cycles_in_ns(static_cast<std::uint64_t>(std::min(left, far_ns))));
 }
 

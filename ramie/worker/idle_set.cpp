@@ -1,4 +1,3 @@
-#include <ramie/machine/cycles.hpp>
 #include <ramie/machine/fence.hpp>
 #include <ramie/machine/futex.hpp>
 #include <ramie/worker/event_source.hpp>
@@ -15,7 +14,6 @@ constexpr std::size_t looked_at_most = 16;  // sleepers, for one nearby: a guess
 
 void set_token(worker& w) noexcept {
   w.idle.store(false, std::memory_order_release);
-  w.wake_called.store(cycles(), std::memory_order_relaxed);
   w.wake_token.store(1, std::memory_order_release);
   full_fence();  // E3
   if (event_source* s = w.sleeps_in.load(std::memory_order_relaxed); s != nullptr) s->interrupt();

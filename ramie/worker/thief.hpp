@@ -33,8 +33,7 @@ class thief {
 
   // How long a search lasts.
   static constexpr std::uint64_t search_us = 40;           // long enough to see a worker stand still for still_us
-  static constexpr std::uint64_t search_at_home_us = 150;  // the same, for still_at_home_us
-  static constexpr std::uint64_t search_us_most = 200;     // a guess
+  static constexpr std::uint64_t search_at_home_us = 200;  // the same, for still_at_home_us, and to wake up in. A guess
 
   /// For this many workers. Throws std::bad_alloc.
   void reserve(std::size_t workers, bool near_first) {
@@ -56,17 +55,11 @@ class thief {
   /// How long it has searched in all, without the search under way. Any thread.
   [[nodiscard]] std::uint64_t searched() const noexcept { return searched_.load(std::memory_order_relaxed); }
 
-  /// It slept, and was woken so long ago.
-  void was_woken(std::uint64_t ago) noexcept {
-    // Another program had the processor: to look for longer would take even more of it from that one.
-    if (ago <= cycles_in_us(search_us_most)) wake_cycles_ = (3 * wake_cycles_ + ago) / 4;
-  }
-  /// How long it searches before it sleeps. Where work goes home (`at_home`, or `nobody_steals`), a worker that sends
-  /// something to a sleeping one waits for it to wake up, and should not fall asleep meanwhile: else two that send each
-  /// other their work sleep in turns, for ever.
-  [[nodiscard]] std::uint64_t patience(bool at_home, bool nobody_steals) const noexcept {
-    const std::uint64_t least = cycles_in_us(at_home ? search_at_home_us : search_us);
-    return at_home || nobody_steals ? std::clamp(2 * wake_cycles_, least, cycles_in_us(search_us_most)) : least;
+  /// How long a worker searches before it sleeps. Where work goes to one worker (`sends`: at home, or nobody steals), a
+  /// worker that has sent work to a sleeping one waits for its answer, and should not fall asleep meanwhile: else two
+  /// that send each other work sleep in turns, for ever.
+  [[nodiscard]] static std::uint64_t patience(bool sends) noexcept {
+    return cycles_in_us(sends ? search_at_home_us : search_us);
   }
 
   /// For how long, in this search, a worker has not been seen to do anything.
@@ -124,7 +117,6 @@ class thief {
   };
   std::unique_ptr<look[]> looks_;  // by number
   std::uint64_t began_ = 0;        // of the search
-  std::uint64_t wake_cycles_ = 0;  // how long it takes to be woken, on average
   atomic<std::uint64_t> searched_{0};
   std::uint64_t window_began_ = 0;
   std::uint64_t searched_before_ = 0;  // `searched` then, with the search under way

@@ -82,7 +82,6 @@ struct alignas(128) worker : fork_deque {
   resident_list residents;                   // made here, wherever they run
   atomic<std::uint32_t> wake_token{0};       // futex: 1 means wake up
   atomic<event_source*> sleeps_in{nullptr};  // instead of on the futex (event_source.hpp)
-  atomic<std::uint64_t> wake_called{0};      // cycle count when that was last set by another
   atomic<bool> idle{false};                  // sleeps, or is about to
   atomic<bool> still{false};                 // the monitor has seen no dispatch for a millisecond
   atomic<bool> on_duty{false};               // the loop runs (spares: not retired)
