@@ -12,8 +12,8 @@
 //  M5 no worker has looked for events from outside for a millisecond: it does (event_source.hpp, E6).
 // M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: `dedicated`
 // promises where things run, and moving them in the rare case of a stall would break that when it is least expected.
-// Only what is in the common queue for other reasons is looked after there. After 50 ms without a worker awake it
-// sleeps until a worker wakes up, so that an idle process uses no CPU:
+// Only what is in the common queue for other reasons is looked after there. If two looks in a row find no worker awake
+// it sleeps until a worker wakes up, so that an idle process uses no CPU:
 //  monitor: word = 0, heavy fence, is a worker awake?      worker: idle = false, light fence, word == 0? wake the monitor
 // The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
 #include <ramie/sched/monitor.hpp>
@@ -39,11 +39,9 @@ namespace ramie::detail {
 
 namespace {
 constexpr std::int64_t busy_tick_ns = spread_control::round_ns;
-// Guesses. After so many quiet looks the monitor sleeps until it is called.
+// Guesses.
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
-constexpr int quiet_ticks_most = 5;
-constexpr std::int64_t spawning_ns = 4 * busy_tick_ns;  // since a fiber was last made: its queue may have had to grow
-constexpr std::int64_t lenient_most = 10;               // times stall_after: see is_stalled
+constexpr std::int64_t lenient_most = 10;  // times stall_after: see is_stalled
 
 /// What the worker's thread has had of the processors.
 std::int64_t cpu_time_ns(worker& w) noexcept {
@@ -112,13 +110,14 @@ void monitor::run() noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%.10s/mon", all_.options.name.c_str());
   ::pthread_setname_np(::pthread_self(), name);
-  int quiet_ticks = 0;
+  bool was_busy = true;
   word_.store(1, std::memory_order_relaxed);
   while (!all_.ending.load(std::memory_order_acquire)) {
     const bool busy = round(now_ns());
-    quiet_ticks = busy ? 0 : quiet_ticks + 1;
+    const bool rests = !busy && !was_busy;
+    was_busy = busy || rests;
     if (busy) deadlocks_.reset();
-    if (quiet_ticks > quiet_ticks_most) {
+    if (rests) {
       word_.store(0, std::memory_order_relaxed);
       heavy_fence();
       if (!all_.ending.load(std::memory_order_acquire) && !round(now_ns()))
@@ -130,7 +129,6 @@ void monitor::run() noexcept {
                        },
                        this));
       word_.store(1, std::memory_order_relaxed);
-      quiet_ticks = 0;
       continue;
     }
     futex_wait(ends_, 0, busy ? busy_tick_ns : quiet_tick_ns);
@@ -230,7 +228,7 @@ bool monitor::round(std::int64_t now) noexcept {
     if (still && all_.steals) rescue_inbox(w);
     const std::uint64_t started = w.started.value();
     if (std::exchange(seen.started, started) != started) seen.spawned_ns = now;
-    const bool spawns = now - seen.spawned_ns <= spawning_ns;
+    const bool spawns = now - seen.spawned_ns <= stall_ns;
     seen.stalled = is_stalled(w, still_ns, seen.cpu_ns, spawns, stall_ns);
     if (seen.stalled) ++stalled;
     // Fork jobs are offered to sleeping workers, but are no reason to call a spare: their own fiber will run them.

@@ -24,12 +24,11 @@ struct worker;
 /// One for each worker. Only its own thread, except `searched`. Times are cycle counts.
 class thief {
  public:
-  // A worker is short of work when it has searched for longer than the other within a window. Guesses: eight actors on
-  // two workers are then moved when they are divided as five and three, and not when one worker loses some tens of
-  // microseconds to the monitor.
+  // A worker is short of work when it has searched for so much longer than the other within a window. Guesses: eight
+  // actors on two workers are then moved when they are divided as five and three, and not when one worker loses some
+  // tens of microseconds to the monitor.
   static constexpr std::uint64_t window_us = 2000;
-  static constexpr std::uint64_t want_us_least = 100;
-  static constexpr std::uint64_t want_share_least = 8;  // an eighth of the window
+  static constexpr std::uint64_t want_us = 200;
 
   // How long a search lasts.
   static constexpr std::uint64_t search_us = 40;           // long enough to see a worker stand still for still_us
@@ -88,7 +87,7 @@ class thief {
     }
     const std::uint64_t own = searched() + searching_for(now) - searched_before_;
     const std::uint64_t other = searched_of(number) - looks_[number].searched_before;
-    return own > other + cycles_in_us(want_us_least) + (now - window_began_) / want_share_least;
+    return own > other + cycles_in_us(want_us);
   }
   /// A window begins: it has just been given work, or the window has not been looked at for long.
   template <class SearchedOf>

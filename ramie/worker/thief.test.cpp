@@ -48,13 +48,13 @@ TEST(thief, is_short_of_work_when_it_searches_for_much_longer_than_the_other) {
   const std::uint64_t us = cycles_in_us(1);
   t.begin_search(long_ago, 3);
   EXPECT_FALSE(t.is_short_of_work(1, long_ago, 3, seen)) << "a window begins";
-  EXPECT_FALSE(t.is_short_of_work(1, long_ago + thief::want_us_least * us, 3, seen));
-  EXPECT_TRUE(t.is_short_of_work(1, long_ago + 2 * thief::want_us_least * us, 3, seen));
+  EXPECT_FALSE(t.is_short_of_work(1, long_ago + thief::want_us * us, 3, seen));
+  EXPECT_TRUE(t.is_short_of_work(1, long_ago + 2 * thief::want_us * us, 3, seen));
   seen.searched[1] = 150 * us;
-  EXPECT_FALSE(t.is_short_of_work(1, long_ago + 2 * thief::want_us_least * us, 3, seen)) << "so has the other";
-  EXPECT_TRUE(t.is_short_of_work(2, long_ago + 2 * thief::want_us_least * us, 3, seen));
-  t.begin_window(long_ago + 300 * us, 3, seen);
-  EXPECT_FALSE(t.is_short_of_work(2, long_ago + 350 * us, 3, seen)) << "it was given work";
+  EXPECT_FALSE(t.is_short_of_work(1, long_ago + 2 * thief::want_us * us, 3, seen)) << "so has the other";
+  EXPECT_TRUE(t.is_short_of_work(2, long_ago + 2 * thief::want_us * us, 3, seen));
+  t.begin_window(long_ago + 450 * us, 3, seen);
+  EXPECT_FALSE(t.is_short_of_work(2, long_ago + 500 * us, 3, seen)) << "it was given work";
 }
 
 TEST(thief, begins_a_window_anew_after_a_while) {
