@@ -45,7 +45,7 @@ struct crew {
 // ---- what a worker has to give -------------------------------------------------------------------------------------
 //
 // When to wake a sleeper for published work, and what a thief takes: two or more new tasks are a surplus
-// (unless thefts of them were in vain: theft.hpp), and so is a fork job. Ready fibers and residents are another matter.
+// (unless thefts of them were in vain: theft_judge.hpp), and so is a fork job. Ready fibers and residents are another matter.
 // They were woken by code on this worker, and share with it what they exchange; a wake-up costs microseconds,
 // their message some nanoseconds. They stay while this worker needs less than `queued_us_most` for all of them,
 // judged by how long its dispatches take (`slice`, taken at ticks, and by samples of how long an item that was
@@ -56,7 +56,7 @@ struct crew {
 
 /// Are the `queued` ready items of `w` worth waking a sleeper, or a thief its way?
 [[nodiscard]] bool worth_moving(const crew& all, const worker& w, std::size_t queued) noexcept;
-/// Thefts of its new tasks were in vain (theft.hpp).
+/// Thefts of its new tasks were in vain (theft_judge.hpp).
 [[nodiscard]] bool leaves_new_tasks(const worker& of) noexcept;
 /// Anything that a thief would take: fork jobs, ready items, new tasks.
 [[nodiscard]] bool has_surplus(const crew& all, const worker& of) noexcept;

@@ -191,7 +191,7 @@ bool monitor::round(std::int64_t now) noexcept {
   bool somebody_sleeps = false;
   bool stuck_queue = all_.injected.size() != 0;
   bool work_waits = stuck_queue;
-  bool new_tasks_wait = false;  // no worker was woken for them while thefts were off (theft.hpp)
+  bool new_tasks_wait = false;  // no worker was woken for them while thefts were off (theft_judge.hpp)
   std::uint32_t stalled = 0;
   std::uint32_t on_duty = 0;
   spread_look around;

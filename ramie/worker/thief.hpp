@@ -7,7 +7,7 @@
 #include <ramie/machine/cycles.hpp>
 #include <ramie/queue/ready_queue.hpp>
 #include <ramie/task/ready_item.hpp>
-#include <ramie/worker/theft.hpp>
+#include <ramie/worker/theft_judge.hpp>
 #include <ramie/worker/victims.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // When a thief judges that its thefts were in vain.
-#include <ramie/worker/theft.hpp>
+#include <ramie/worker/theft_judge.hpp>
 
 #include <ramie/sched/testing.hpp>
 
