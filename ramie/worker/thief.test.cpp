@@ -50,7 +50,7 @@ TEST(thief, is_short_of_work_when_it_searches_for_much_longer_than_the_other) {
   EXPECT_FALSE(t.is_short_of_work(1, long_ago, 3, seen)) << "a window begins";
   EXPECT_FALSE(t.is_short_of_work(1, long_ago + thief::want_us * us, 3, seen));
   EXPECT_TRUE(t.is_short_of_work(1, long_ago + 2 * thief::want_us * us, 3, seen));
-  seen.searched[1] = 150 * us;
+  seen.searched[1] = 250 * us;
   EXPECT_FALSE(t.is_short_of_work(1, long_ago + 2 * thief::want_us * us, 3, seen)) << "so has the other";
   EXPECT_TRUE(t.is_short_of_work(2, long_ago + 2 * thief::want_us * us, 3, seen));
   t.begin_window(long_ago + 450 * us, 3, seen);
