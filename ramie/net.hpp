@@ -1,10 +1,12 @@
-// Sockets, pipes, signals: input and output that suspends the fiber that waits for it.
+// Sockets, pipes, files, child processes, signals: input and output that suspends the fiber that waits for it.
 #pragma once
 
 #include <ramie/net/buffered.hpp>
+#include <ramie/net/child.hpp>
 #include <ramie/net/copy.hpp>
 #include <ramie/net/datagram.hpp>
 #include <ramie/net/endpoint.hpp>
+#include <ramie/net/file.hpp>
 #include <ramie/net/io_error.hpp>
 #include <ramie/net/listener.hpp>
 #include <ramie/net/pipe.hpp>

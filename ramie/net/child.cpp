@@ -1,0 +1,312 @@
+// The process is waited for by its pidfd, which becomes readable when the process has ended: no SIGCHLD handler, no
+// number that another process may have by now. It is started by posix_spawn, which copies no address space; the caller
+// stands still until the new program has been loaded, so that happens on a helper thread.
+#include <ramie/net/child.hpp>
+
+#include <ramie/fiber/blocking.hpp>
+#include <ramie/fiber/cancellation.hpp>
+#include <ramie/fiber/scope.hpp>
+#include <ramie/net/system.hpp>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+
+constexpr char waiting[] = "wait for a child";
+
+/// A descriptor until it has an owner.
+class raw_fd {
+ public:
+  explicit raw_fd(int fd = -1) noexcept : fd_{fd} {}
+  raw_fd(raw_fd&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
+  raw_fd& operator=(raw_fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~raw_fd() {
+    if (fd_ >= 0) system::close(fd_);
+  }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+/// Above the standard ones: else the child's streams would overwrite each other.
+raw_fd above_standard(int fd) {
+  raw_fd own{fd};
+  if (fd > 2) return own;
+  raw_fd copy{::fcntl(fd, F_DUPFD_CLOEXEC, 3)};
+  if (copy.get() < 0) system::fail("start a child", -errno);
+  return copy;
+}
+
+/// A pipe: ours, which does not block, and the child's, which does.
+std::pair<raw_fd, raw_fd> pipe_to_child(bool child_reads) {
+  int both[2];
+  if (::pipe2(both, O_CLOEXEC) != 0) system::fail("start a child: pipe", -errno);
+  raw_fd second{both[1]};
+  raw_fd reading = above_standard(both[0]);
+  raw_fd writing = above_standard(second.release());
+  raw_fd& ours = child_reads ? writing : reading;
+  system::check("start a child: pipe", system::set_nonblocking(ours.get()));
+  if (child_reads) return {std::move(writing), std::move(reading)};
+  return {std::move(reading), std::move(writing)};
+}
+
+/// What posix_spawn is to do in the child. Its functions return errno values.
+class instructions {
+ public:
+  instructions() {
+    check(::posix_spawn_file_actions_init(&actions_));
+    if (const int code = ::posix_spawnattr_init(&attributes_); code != 0) {
+      ::posix_spawn_file_actions_destroy(&actions_);
+      check(code);
+    }
+  }
+  instructions(const instructions&) = delete;
+  instructions& operator=(const instructions&) = delete;
+  ~instructions() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  void become(int fd, int standard) { check(::posix_spawn_file_actions_adddup2(&actions_, fd, standard)); }
+  void open_null(int standard) {
+    check(::posix_spawn_file_actions_addopen(&actions_, standard, "/dev/null", standard == 0 ? O_RDONLY : O_WRONLY, 0));
+  }
+  void change_directory(const std::string& to) {
+    check(::posix_spawn_file_actions_addchdir_np(&actions_, to.c_str()));
+  }
+  void close_others() {
+#if __GLIBC_PREREQ(2, 34)
+    check(::posix_spawn_file_actions_addclosefrom_np(&actions_, 3));
+#endif
+  }
+  void reset_signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    check(::posix_spawnattr_setsigmask(&attributes_, &set));
+    ::sigaddset(&set, SIGPIPE);
+    check(::posix_spawnattr_setsigdefault(&attributes_, &set));
+    check(::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  }
+  [[nodiscard]] int start(pid_t& id, char* const* arguments, char* const* environment) const noexcept {
+    return ::posix_spawnp(&id, arguments[0], &actions_, &attributes_, arguments, environment);
+  }
+
+ private:
+  static void check(int code) {
+    if (code != 0) system::fail("start a child", -code);
+  }
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Ours, if it is a pipe, in `own`; the child's in `theirs`, to live until it has started.
+void connect(instructions& todo, child_io what, int standard, raw_fd& own, raw_fd& theirs) {
+  if (what == child_io::to_out) {
+    if (standard != 2) throw invalid_argument{"ramie: child: to_out is for standard error (options.err) only"};
+    todo.become(1, 2);
+  } else if (what == child_io::null) {
+    todo.open_null(standard);
+  } else if (what == child_io::pipe) {
+    std::tie(own, theirs) = pipe_to_child(standard == 0);
+    todo.become(theirs.get(), standard);
+  }
+}
+
+template <class Pipe>
+void adopt(Pipe& as, raw_fd& own) {
+  if (own.get() < 0) return;
+  as = Pipe::adopt(own.get());
+  static_cast<void>(own.release());
+}
+
+system::result wait_now(int process, siginfo_t& how) noexcept {
+  how = {};
+  constexpr auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, of Linux 5.4
+  return ::waitid(by_descriptor, static_cast<id_t>(process), &how, WEXITED | WNOHANG) == 0 ? 0 : -errno;
+}
+
+}  // namespace
+
+std::string child_status::to_string() const {
+  if (signal == 0) return "exited with " + std::to_string(code);
+  const char* name = ::sigdescr_np(signal);
+  return "killed by signal " + std::to_string(signal) + (name == nullptr ? "" : " (" + std::string{name} + ")");
+}
+
+child::child(std::vector<std::string> arguments, const child_options& options, std::source_location where) {
+  if (arguments.empty()) throw invalid_argument{"ramie: child: no arguments; the first one is the program"};
+  instructions todo;
+  raw_fd own[3], theirs[3];
+  connect(todo, options.in, 0, own[0], theirs[0]);
+  connect(todo, options.out, 1, own[1], theirs[1]);
+  connect(todo, options.err, 2, own[2], theirs[2]);
+  if (!options.directory.empty()) todo.change_directory(options.directory);
+  todo.close_others();
+  todo.reset_signals();
+  std::vector<char*> words = pointers_to(arguments);
+  std::vector<std::string> given = options.environment.value_or(std::vector<std::string>{});
+  std::vector<char*> variables = pointers_to(given);
+  char* const* const environment = options.environment ? variables.data() : environ;
+  adopt(in_, own[0]);
+  adopt(out_, own[1]);
+  adopt(err_, own[2]);
+
+  const auto [code, pidfd] = blocking(
+      [&]() -> std::pair<int, int> {
+        if (const int failed = todo.start(id_, words.data(), environment); failed != 0) return {failed, -1};
+        const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, id_, 0));
+        if (fd >= 0) return {0, fd};
+        const int failed = errno;  // no descriptor left, say: what cannot be waited for must not run
+        ::kill(id_, SIGKILL);
+        ::waitpid(id_, nullptr, 0);
+        return {failed, -1};
+      },
+      where);
+  if (code != 0) {
+    id_ = 0;
+    system::fail("run \"" + arguments[0] + "\"" +
+                     (options.directory.empty() ? "" : " in \"" + options.directory + "\""),
+                 -code);
+  }
+  try {
+    process_ = handle{pidfd, endings::pass};
+  } catch (...) {
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+    system::close(pidfd);
+    throw;
+  }
+}
+
+child::child(child&& other) noexcept
+    : process_{std::move(other.process_)},
+      id_{std::exchange(other.id_, 0)},
+      status_{std::exchange(other.status_, std::nullopt)},
+      in_{std::move(other.in_)},
+      out_{std::move(other.out_)},
+      err_{std::move(other.err_)} {}
+
+child& child::operator=(child&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  process_ = std::move(other.process_);
+  id_ = std::exchange(other.id_, 0);
+  status_ = std::exchange(other.status_, std::nullopt);
+  in_ = std::move(other.in_);
+  out_ = std::move(other.out_);
+  err_ = std::move(other.err_);
+  return *this;
+}
+
+child::~child() { end(); }
+
+void child::end() noexcept {
+  if (process_.get() == nullptr || status_) return;
+  try {
+    kill(SIGKILL);
+    shield([&] { wait(); });
+  } catch (...) {
+    // It is somebody else's child by now, or a privileged program.
+  }
+}
+
+/// Has it ended? Then its status is known from now on.
+bool child::reap() {
+  siginfo_t how;
+  system::result code;
+  do {
+    code = wait_now(process_.fd(), how);
+  } while (code == -EINTR);
+  system::check(waiting, code);
+  if (how.si_pid == 0) return false;
+  if (how.si_code == CLD_EXITED) status_ = child_status{how.si_status, 0};
+  else status_ = child_status{0, how.si_status};
+  return true;
+}
+
+child_status child::wait(std::source_location where) {
+  if (status_) return *status_;
+  if (process_.get() == nullptr) throw usage_error{"ramie: child: wait() of a child that was moved from or not started"};
+  const use during{process_.get(), waiting};
+  while (!reap()) await_ready(*process_, direction::in, waiting, where);
+  return *status_;
+}
+
+void child::kill(int signal) {
+  if (process_.get() == nullptr) return;
+  const use during{process_.get(), "kill a child"};
+  if (::syscall(SYS_pidfd_send_signal, during.fd(), signal, nullptr, 0) != 0 && errno != ESRCH)
+    system::fail("kill child " + std::to_string(id_), -errno);
+}
+
+namespace {
+
+std::string read_all(pipe_reader& from, std::size_t most, const char* which, const std::source_location& where) {
+  std::string all;
+  std::array<std::byte, 4096> part;
+  while (const std::size_t n = from.read_some(part, where)) {
+    if (all.size() + n > most)
+      throw io_error{"a child's " + std::string{which} + " beyond " + std::to_string(most) +
+                         " bytes (child_options::output_most)",
+                     io_errc::too_long};
+    all.append(reinterpret_cast<const char*>(part.data()), n);
+  }
+  return all;
+}
+
+}  // namespace
+
+child_output run_child(std::vector<std::string> arguments, std::string_view input, child_options options,
+                       std::source_location where) {
+  for (child_io* io : {&options.in, &options.out, &options.err})
+    if (*io == child_io::inherit) *io = child_io::pipe;
+  child process{std::move(arguments), options, where};
+  child_output all;
+  scope streams;
+  if (options.in == child_io::pipe)
+    streams.spawn([&] {
+      try {
+        process.in().write_all(std::as_bytes(std::span{input}), nullptr, where);
+      } catch (const io_error& e) {
+        if (e.code() != std::errc::broken_pipe) throw;  // it reads only as much as it wants
+      }
+      process.in().close();
+    });
+  if (options.out == child_io::pipe)
+    streams.spawn([&] { all.out = read_all(process.out(), options.output_most, "output", where); });
+  if (options.err == child_io::pipe)
+    streams.spawn([&] { all.err = read_all(process.err(), options.output_most, "errors", where); });
+  streams.join();
+  all.status = process.wait(where);
+  return all;
+}
+
+}  // namespace ramie::net

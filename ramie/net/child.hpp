@@ -1,0 +1,97 @@
+// Child processes: started with pipes, waited for by fibers, killed when their owner goes.
+#pragma once
+
+#include <ramie/net/descriptor.hpp>
+#include <ramie/net/pipe.hpp>
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstddef>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ramie::net {
+
+/// Where a standard stream of a child comes from or goes to.
+enum class child_io {
+  inherit,  // this process's own
+  null,     // /dev/null
+  pipe,     // a pipe whose other end the `child` has
+  to_out,   // standard error only: where standard output goes
+};
+
+struct child_options {
+  child_io in = child_io::inherit;
+  child_io out = child_io::inherit;
+  child_io err = child_io::inherit;
+  std::string directory{};                                // to run in; empty: this process's
+  std::optional<std::vector<std::string>> environment{};  // "NAME=value" each, all of it; none: this process's
+  std::size_t output_most = std::size_t{64} << 20;      // run_child: bytes of out and of err that are kept, each
+};
+
+/// How a child ended.
+struct child_status {
+  int code = 0;    // what it returned from main or gave to exit
+  int signal = 0;  // the signal that killed it; 0: none did
+  [[nodiscard]] bool success() const noexcept { return code == 0 && signal == 0; }
+  /// "exited with 1", "killed by signal 9 (Killed)".
+  [[nodiscard]] std::string to_string() const;
+  friend bool operator==(const child_status&, const child_status&) noexcept = default;
+};
+
+/// A child process. Its owner waits for it or, by destroying it, kills it: a fiber that is cancelled while it waits
+/// leaves no process behind. All descriptors but the three standard ones are closed in the child; its signal mask is
+/// empty, and signals that this process handles or SIGPIPE have their default actions there.
+class child {
+ public:
+  child() noexcept = default;
+  /// Starts arguments[0], looked for in PATH if it has no slash. Suspends while the process starts. Throws io_error
+  /// that names the program (ENOENT if there is none), invalid_argument if `arguments` is empty, `cancelled` (then
+  /// nothing was started), resource_error.
+  explicit child(std::vector<std::string> arguments, const child_options& options = {},
+                 std::source_location where = std::source_location::current());
+  child(child&& other) noexcept;
+  child& operator=(child&& other) noexcept;
+  /// Kills the process (SIGKILL) unless it has been waited for, and suspends until it has ended. No stop request or
+  /// deadline reaches that wait.
+  ~child();
+
+  /// Suspends until the process has ended. May be called again: it returns the same. One fiber at a time. Throws
+  /// `cancelled`; io_error (ECHILD) if this process ignores SIGCHLD or has waited for it elsewhere.
+  child_status wait(std::source_location where = std::source_location::current());
+  /// Sends a signal; does nothing if the process has ended. Never reaches another process that has its number by now.
+  /// Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
+  void kill(int signal = SIGTERM);
+  [[nodiscard]] pid_t id() const noexcept { return id_; }
+
+  /// Our ends of the pipes that the options asked for; the others are closed streams. Close `in` to end its input.
+  [[nodiscard]] pipe_writer& in() noexcept { return in_; }
+  [[nodiscard]] pipe_reader& out() noexcept { return out_; }
+  [[nodiscard]] pipe_reader& err() noexcept { return err_; }
+
+ private:
+  void end() noexcept;
+  bool reap();
+
+  detail::handle process_;  // a pidfd
+  pid_t id_ = 0;
+  std::optional<child_status> status_;
+  pipe_writer in_;
+  pipe_reader out_, err_;
+};
+
+struct child_output {
+  child_status status;
+  std::string out, err;
+};
+/// Runs a child to its end: gives it `input`, collects what it writes. `in`, `out` and `err` of the options that are
+/// `inherit` become pipes. Suspends. Throws what `child` throws; io_errc::too_long if there is more output than
+/// options.output_most; then, as by any exception, the process is killed.
+child_output run_child(std::vector<std::string> arguments, std::string_view input = {}, child_options options = {},
+                       std::source_location where = std::source_location::current());
+
+}  // namespace ramie::net

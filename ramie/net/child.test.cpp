@@ -1,0 +1,236 @@
+#include <ramie/net/testing.hpp>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+namespace ramie::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Is there neither a process nor one that nobody has waited for?
+bool is_gone(pid_t id) { return ::kill(id, 0) != 0 && errno == ESRCH; }
+
+TEST(net_child, ends_with_a_code_or_by_a_signal) {
+  with_workers([] {
+    EXPECT_EQ(child({"true"}).wait(), (child_status{0, 0}));
+    EXPECT_TRUE(child({"true"}).wait().success());
+    const child_status seven = child({"sh", "-c", "exit 7"}).wait();
+    EXPECT_EQ(seven, (child_status{7, 0}));
+    EXPECT_EQ(seven.to_string(), "exited with 7");
+    const child_status killed = child({"sh", "-c", "kill -KILL $$"}).wait();
+    EXPECT_EQ(killed, (child_status{0, SIGKILL}));
+    EXPECT_EQ(killed.to_string(), "killed by signal 9 (Killed)");
+    EXPECT_FALSE(killed.success());
+  });
+}
+
+TEST(net_child, may_be_waited_for_again) {
+  with_workers([] {
+    child c{{"sh", "-c", "exit 3"}};
+    EXPECT_EQ(c.wait().code, 3);
+    EXPECT_EQ(c.wait().code, 3);
+    c.kill();  // does nothing
+  });
+}
+
+TEST(net_child, reads_and_writes_through_pipes) {
+  with_workers([] {
+    child c{{"cat"}, {.in = child_io::pipe, .out = child_io::pipe}};
+    c.in().write_all(bytes_of("one\n"));
+    std::array<std::byte, 4> answer;
+    ASSERT_TRUE(c.out().read_exactly(answer));
+    EXPECT_EQ(text_of(answer), "one\n");
+    c.in().write_all(bytes_of("two"));
+    c.in().close();
+    EXPECT_EQ(read_all(c.out()), "two");
+    EXPECT_TRUE(c.wait().success());
+    EXPECT_FALSE(c.err().is_open());
+  });
+}
+
+TEST(net_child, gives_back_all_that_it_was_given) {
+  std::string input;
+  for (std::uint64_t i = 0; i < 300'000; ++i) input.push_back(static_cast<char>(byte_at(i)));
+  with_workers([&] {
+    const child_output r = run_child({"cat"}, input);
+    EXPECT_EQ(r.out, input);
+    EXPECT_EQ(r.err, "");
+    EXPECT_TRUE(r.status.success());
+  });
+}
+
+TEST(net_child, has_two_outputs) {
+  with_workers([] {
+    const child_output apart = run_child({"sh", "-c", "echo good; echo bad >&2; exit 2"});
+    EXPECT_EQ(apart.out, "good\n");
+    EXPECT_EQ(apart.err, "bad\n");
+    EXPECT_EQ(apart.status.code, 2);
+    const child_output joined = run_child({"sh", "-c", "echo good; echo bad >&2"}, {}, {.err = child_io::to_out});
+    EXPECT_EQ(joined.out, "good\nbad\n");
+    EXPECT_EQ(joined.err, "");
+    const child_output quiet =
+        run_child({"sh", "-c", "cat; echo good; echo bad >&2"}, {}, {.in = child_io::null, .err = child_io::null});
+    EXPECT_EQ(quiet.out, "good\n");
+  });
+}
+
+TEST(net_child, need_not_read_its_input) {
+  const std::string much(1 << 20, 'x');
+  with_workers([&] { EXPECT_TRUE(run_child({"true"}, much).status.success()); });
+}
+
+TEST(net_child, runs_in_a_directory_and_with_an_environment) {
+  const std::string folder = std::filesystem::canonical(std::filesystem::temp_directory_path());
+  with_workers([&] {
+    EXPECT_EQ(run_child({"pwd"}, {}, {.directory = folder}).out, folder + "\n");
+    EXPECT_EQ(run_child({"/usr/bin/env"}, {}, {.environment = std::vector<std::string>{"A=1", "B=two words"}}).out,
+              "A=1\nB=two words\n");
+    ::setenv("RAMIE_TEST_CHILD", "ours", 1);
+    EXPECT_EQ(run_child({"sh", "-c", "echo $RAMIE_TEST_CHILD"}).out, "ours\n");
+    ::unsetenv("RAMIE_TEST_CHILD");
+  });
+}
+
+TEST(net_child, that_cannot_be_started_says_why) {
+  with_workers([] {
+    try {
+      child c{{"no-such-program-anywhere"}};
+      FAIL();
+    } catch (const io_error& e) {
+      EXPECT_EQ(e.code(), std::errc::no_such_file_or_directory);
+      EXPECT_NE(std::string{e.what()}.find("run \"no-such-program-anywhere\""), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(code_of([] { child c{{"/"}}; }), std::errc::permission_denied);
+    try {
+      child c{{"true"}, {.directory = "/no/such/folder"}};
+      FAIL();
+    } catch (const io_error& e) {
+      EXPECT_NE(std::string{e.what()}.find("in \"/no/such/folder\""), std::string::npos) << e.what();
+    }
+    EXPECT_THROW(child{std::vector<std::string>{}}, invalid_argument);
+    EXPECT_THROW((child{{"true"}, {.out = child_io::to_out}}), invalid_argument);
+    EXPECT_THROW(child{}.wait(), usage_error);
+  });
+}
+
+TEST(net_child, is_killed_with_its_owner) {
+  with_workers([] {
+    pid_t id = 0;
+    {
+      const child c{{"sleep", "1000"}};
+      id = c.id();
+      EXPECT_FALSE(is_gone(id));
+    }
+    EXPECT_TRUE(is_gone(id));
+  });
+}
+
+TEST(net_child, is_killed_when_its_owner_is_cancelled) {
+  with_workers([] {
+    channel<pid_t> started{1};
+    auto owner = spawn([&] {
+      child c{{"sleep", "1000"}};
+      started.send(c.id());
+      c.wait();
+    });
+    const pid_t id = *started.recv();
+    owner.request_stop();
+    EXPECT_THROW(owner.join(), cancelled);
+    EXPECT_TRUE(is_gone(id));
+  });
+}
+
+TEST(net_child, is_killed_when_its_time_is_over) {
+  with_workers([] {
+    EXPECT_THROW(with_timeout(20ms, [] { run_child({"sleep", "1000"}); }), timeout_error);
+    // One that ignores all that it can ignore.
+    EXPECT_THROW(with_timeout(50ms, [] { run_child({"sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done"}); }),
+                 timeout_error);
+  });
+}
+
+TEST(net_child, is_sent_signals_while_a_fiber_waits_for_it) {
+  with_workers([] {
+    child c{{"sleep", "1000"}};
+    auto waiter = spawn([&] { return c.wait(); });
+    this_fiber::yield();
+    c.kill();
+    EXPECT_EQ(waiter.join().signal, SIGTERM);
+    EXPECT_EQ(code_of([] {
+                child d{{"sleep", "1000"}};
+                d.kill(9999);
+              }),
+              std::errc::invalid_argument);
+  });
+}
+
+TEST(net_child, has_only_the_standard_descriptors) {
+  // One that is open for good, without close-on-exec, as a careless library leaves it.
+  const int careless = ::open("/dev/null", O_RDONLY);
+  ASSERT_GE(careless, 0);
+  with_workers([] {
+    EXPECT_EQ(run_child({"ls", "/proc/self/fd"}).out, "0\n1\n2\n3\n");  // the last is the folder itself
+  });
+  ::close(careless);
+}
+
+TEST(net_child, has_default_signals) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  with_workers([] {
+    // SigIgn of a process that inherited it would have bit 12 set.
+    const std::string ignored = run_child({"sh", "-c", "grep SigIgn /proc/$$/status"}).out;
+    const std::string blocked = run_child({"sh", "-c", "grep SigBlk /proc/$$/status"}).out;
+    EXPECT_EQ(std::stoull(ignored.substr(ignored.find('\t') + 1), nullptr, 16) & 0x1000u, 0u) << ignored;
+    EXPECT_EQ(std::stoull(blocked.substr(blocked.find('\t') + 1), nullptr, 16), 0u) << blocked;
+  });
+  std::signal(SIGPIPE, before);
+}
+
+TEST(net_child, with_too_much_output_is_killed) {
+  with_workers([] {
+    EXPECT_EQ(code_of([] { run_child({"yes"}, {}, {.output_most = 100'000}); }), io_errc::too_long);
+  });
+}
+
+TEST(net_child, is_one_of_a_hundred_eight_at_a_time) {
+  with_workers([] {
+    std::array<int, 100> codes{};
+    limited_scope s{8};
+    for (int i = 0; i < 100; ++i)
+      s.spawn([&, i] {
+        codes[static_cast<std::size_t>(i)] = child({"sh", "-c", "exit " + std::to_string(i)}).wait().code;
+      });
+    s.join();
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(codes[static_cast<std::size_t>(i)], i);
+  });
+}
+
+TEST(net_child, moves) {
+  with_workers([] {
+    child a{{"sh", "-c", "exit 4"}};
+    child b = std::move(a);
+    a = child({"sleep", "1000"});
+    const pid_t second = a.id();
+    EXPECT_EQ(b.wait().code, 4);
+    a = std::move(b);
+    EXPECT_TRUE(is_gone(second));
+    EXPECT_EQ(a.wait().code, 4);
+  });
+}
+
+TEST(net_child, of_a_plain_thread) {
+  EXPECT_EQ(child({"sh", "-c", "exit 5"}).wait().code, 5);
+  EXPECT_EQ(run_child({"tr", "a-z", "A-Z"}, "loud").out, "LOUD");
+}
+
+}  // namespace
+}  // namespace ramie::net

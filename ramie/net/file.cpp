@@ -1,0 +1,251 @@
+// Reads and writes are tried at once with RWF_NOWAIT, which fails where the kernel would have to wait for the disk, or for
+// a lock; the rest is done on a helper thread. A cached page is read in the time of pread(2); what is not cached costs
+// some 10 us more than the disk.
+#include <ramie/net/file.hpp>
+
+#include <ramie/base/error.hpp>
+#include <ramie/fiber/blocking.hpp>
+#include <ramie/net/io_error.hpp>
+#include <ramie/net/system.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ramie::net {
+
+namespace {
+
+using namespace detail;
+
+// One call moves no more than that (read(2)).
+constexpr std::size_t bytes_most = 0x7ffff000;
+
+/// Until `size` bytes, the end of the file or an error: how many, or minus the errno if there were none before it.
+/// `call(done)` moves what is left and returns as system calls do.
+template <class Call>
+system::result repeat(std::size_t size, std::size_t& done, Call call) {
+  while (done < size) {
+    const ssize_t n = call();
+    if (n > 0) done += static_cast<std::size_t>(n);
+    else if (n == 0) break;
+    else if (errno != EINTR) return -errno;
+  }
+  return 0;
+}
+
+bool would_wait(system::result code) noexcept {
+  return code == -EAGAIN || code == -EOPNOTSUPP || code == -ENOSYS || code == -EINVAL;
+}
+
+off_t offset_of(std::uint64_t position, const char* what, const std::string& path) {
+  if (position > static_cast<std::uint64_t>(INT64_MAX))
+    throw invalid_argument{"ramie: " + std::string{what} + " \"" + path + "\": position " + std::to_string(position) +
+                           "; at most " + std::to_string(INT64_MAX)};
+  return static_cast<off_t>(position);
+}
+
+std::string named(const char* what, const std::string& path) { return std::string{what} + " \"" + path + "\""; }
+
+int flags_of(const file_options& o, const std::string& path) {
+  if ((o.create || o.truncate || o.append) && !o.write)
+    throw invalid_argument{"ramie: open \"" + path + "\": create, truncate and append need write"};
+  if (o.exclusive && !o.create) throw invalid_argument{"ramie: open \"" + path + "\": exclusive needs create"};
+  if (!o.read && !o.write) throw invalid_argument{"ramie: open \"" + path + "\": neither read nor write"};
+  int flags = O_CLOEXEC | (o.read && o.write ? O_RDWR : o.write ? O_WRONLY : O_RDONLY);
+  if (o.create) flags |= O_CREAT;
+  if (o.exclusive) flags |= O_EXCL;
+  if (o.truncate) flags |= O_TRUNC;
+  if (o.append) flags |= O_APPEND;
+  return flags;
+}
+
+/// A system call on a helper thread: what it returns, or minus the errno.
+template <class Call>
+system::result call_elsewhere(Call call, const std::source_location& where) {
+  return blocking(
+      [&]() -> system::result {
+        for (;;) {
+          const auto n = static_cast<system::result>(call());
+          if (n >= 0) return n;
+          if (errno != EINTR) return -errno;
+        }
+      },
+      where);
+}
+
+/// Between file systems of two kinds. Moves both offsets; returns how many bytes, at most `size`, or minus the errno.
+system::result copy_through_memory(int in, off_t& source, int out, off_t& target, std::size_t size) {
+  std::vector<char> buffer(std::min(size, std::size_t{128} << 10));
+  std::size_t got = 0, put = 0;
+  system::result code = repeat(buffer.size(), got, [&] {
+    return ::pread(in, buffer.data() + got, buffer.size() - got, source + static_cast<off_t>(got));
+  });
+  if (code == 0)
+    code = repeat(got, put, [&] {
+      return ::pwrite(out, buffer.data() + put, got - put, target + static_cast<off_t>(put));
+    });
+  source += static_cast<off_t>(put);
+  target += static_cast<off_t>(put);
+  return code < 0 ? code : static_cast<system::result>(put);
+}
+
+}  // namespace
+
+file file::open(std::string path, const file_options& options, std::source_location where) {
+  const int flags = flags_of(options, path);
+  const system::result fd = call_elsewhere([&] { return ::open(path.c_str(), flags, options.permissions); }, where);
+  if (fd < 0) system::fail(named("open", path), fd);
+  file made;
+  made.handle_ = handle::owning(static_cast<int>(fd), endings::pass);
+  made.path_ = std::move(path);
+  return made;
+}
+
+std::size_t file::read_at(std::uint64_t position, std::span<std::byte> into, std::source_location where) {
+  const off_t at = offset_of(position, "read", path_);
+  const use during{handle_.get(), "read"};
+  const int fd = during.fd();
+  std::size_t done = 0;
+  const auto left = [&] { return iovec{into.data() + done, std::min(into.size() - done, bytes_most)}; };
+  system::result code = repeat(into.size(), done, [&] {
+    const iovec part = left();
+    return ::preadv2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
+  });
+  // A read that is cut short may have met what is not cached; only 0 is the end.
+  if (would_wait(code))
+    code = blocking(
+        [&] {
+          return repeat(into.size(), done, [&] {
+            const iovec part = left();
+            return ::preadv(fd, &part, 1, at + static_cast<off_t>(done));
+          });
+        },
+        where);
+  if (code < 0) system::fail(named("read", path_), code);
+  return done;
+}
+
+void file::write_at(std::uint64_t position, std::span<const std::byte> from, std::size_t* written,
+                    std::source_location where) {
+  const off_t at = offset_of(position, "write", path_);
+  std::size_t ignored = 0;
+  std::size_t& done = written == nullptr ? ignored : *written;
+  done = 0;
+  const use during{handle_.get(), "write"};
+  const int fd = during.fd();
+  const auto left = [&] {
+    return iovec{const_cast<std::byte*>(from.data()) + done, std::min(from.size() - done, bytes_most)};
+  };
+  system::result code = repeat(from.size(), done, [&] {
+    const iovec part = left();
+    return ::pwritev2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
+  });
+  if (would_wait(code))
+    code = blocking(
+        [&] {
+          return repeat(from.size(), done, [&] {
+            const iovec part = left();
+            return ::pwritev(fd, &part, 1, at + static_cast<off_t>(done));
+          });
+        },
+        where);
+  if (code < 0)
+    system::fail(named("write", path_) + " after " + std::to_string(done) + " of " + std::to_string(from.size()) +
+                     " bytes",
+                 code);
+}
+
+void file::sync(bool metadata, std::source_location where) {
+  const use during{handle_.get(), "sync"};
+  const int fd = during.fd();
+  const system::result code = call_elsewhere([&] { return metadata ? ::fsync(fd) : ::fdatasync(fd); }, where);
+  if (code < 0) system::fail(named("sync", path_), code);
+}
+
+std::uint64_t file::size() const {
+  const use during{handle_.get(), "size"};
+  struct stat found {};
+  if (::fstat(during.fd(), &found) != 0) system::fail(named("size of", path_), -errno);
+  return static_cast<std::uint64_t>(found.st_size);
+}
+
+void file::resize(std::uint64_t size, std::source_location where) {
+  const off_t to = offset_of(size, "resize", path_);
+  const use during{handle_.get(), "resize"};
+  const int fd = during.fd();
+  const system::result code = call_elsewhere([&] { return ::ftruncate(fd, to); }, where);
+  if (code < 0) system::fail(named("resize", path_), code);
+}
+
+std::uint64_t file::copy_from(file& from, std::uint64_t from_position, std::uint64_t position, std::uint64_t size,
+                              std::source_location where) {
+  off_t source = offset_of(from_position, "copy", from.path_);
+  off_t target = offset_of(position, "copy", path_);
+  const use during{handle_.get(), "copy"};
+  const use during_from{from.handle_.get(), "copy"};
+  const int in = during_from.fd(), out = during.fd();
+  std::uint64_t done = 0;
+  while (done < size) {
+    const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(size - done, bytes_most));
+    // The kernel moves the offsets.
+    system::result n = call_elsewhere([&] { return ::copy_file_range(in, &source, out, &target, part, 0); }, where);
+    if (n == -EXDEV || n == -EOPNOTSUPP || n == -ENOSYS || n == -EINVAL)
+      n = blocking([&] { return copy_through_memory(in, source, out, target, part); }, where);
+    if (n < 0) system::fail("copy \"" + from.path_ + "\" to \"" + path_ + "\"", n);
+    if (n == 0) break;
+    done += static_cast<std::uint64_t>(n);
+  }
+  return done;
+}
+
+std::string read_file(std::string path, std::size_t most, std::source_location where) {
+  file f = file::open(std::move(path), {}, where);
+  std::string all;
+  const std::uint64_t size = f.size();  // 0 for those that are made up as they are read, in /proc
+  constexpr std::size_t step = std::size_t{1} << 16;
+  all.resize(static_cast<std::size_t>(std::min<std::uint64_t>(size, most)) + 1);
+  std::size_t done = 0;
+  for (;;) {
+    const std::size_t n = f.read_at(done, std::as_writable_bytes(std::span{all}.subspan(done)), where);
+    done += n;
+    if (done > most)
+      throw io_error{"read \"" + f.path() + "\": it has more than " + std::to_string(most) + " bytes",
+                     io_errc::too_long};
+    if (done < all.size()) break;
+    all.resize(all.size() + std::min(step, most - done + 1));
+  }
+  all.resize(done);
+  return all;
+}
+
+void write_file(std::string path, std::string_view content, mode_t permissions, std::source_location where) {
+  static detail::atomic<std::uint64_t> names{0};
+  const std::string other = path + "." + std::to_string(::getpid()) + "." +
+                            std::to_string(names.fetch_add(1, std::memory_order_relaxed)) + ".new";
+  const system::result code = blocking(
+      [&]() -> system::result {
+        const int fd = ::open(other.c_str(), O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, permissions);
+        if (fd < 0) return -errno;
+        std::size_t done = 0;
+        system::result failed = repeat(content.size(), done, [&] {
+          return ::write(fd, content.data() + done, std::min(content.size() - done, bytes_most));
+        });
+        if (failed == 0 && ::fsync(fd) != 0) failed = -errno;
+        if (::close(fd) != 0 && failed == 0) failed = -errno;
+        if (failed == 0 && ::rename(other.c_str(), path.c_str()) != 0) failed = -errno;
+        if (failed != 0) ::unlink(other.c_str());
+        return failed;
+      },
+      where);
+  if (code < 0) system::fail(named("write", path), code);
+}
+
+}  // namespace ramie::net
