@@ -23,7 +23,8 @@ void build(const std::vector<step>& steps) {
   std::vector<std::string> outputs(steps.size());
   ramie::limited_scope jobs{4};
   for (std::size_t i = 0; i < steps.size(); ++i) jobs.spawn([&, i] { outputs[i] = run(steps[i]); });
-  jobs.join();  // throws what the first failing job threw, when the others have been stopped: their processes are killed
+  jobs.join();  // throws what the first failing job threw, when the others have been stopped: their processes are
+                // killed
   for (std::size_t i = 0; i < steps.size(); ++i) std::printf("%s: %s", steps[i].name.c_str(), outputs[i].c_str());
 }
 

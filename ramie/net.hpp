@@ -7,10 +7,10 @@
 #include <ramie/net/datagram.hpp>
 #include <ramie/net/endpoint.hpp>
 #include <ramie/net/file.hpp>
-#include <ramie/net/io_error.hpp>
 #include <ramie/net/listener.hpp>
 #include <ramie/net/pipe.hpp>
 #include <ramie/net/ready.hpp>
 #include <ramie/net/resolve.hpp>
 #include <ramie/net/signals.hpp>
 #include <ramie/net/stream.hpp>
+#include <ramie/poll/io_error.hpp>

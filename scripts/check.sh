@@ -1,7 +1,7 @@
 # Sourced by ./run: what a change has to pass besides the tests.
 
 # Which tests run under the emulator: those of code that differs from one processor to the other, and short programs.
-aarch64_tests='^(base|machine|context|stack|task|queue|worker|sched|inspect|fiber|runtime|sync|future|channel|net|actor|tests)\.|^example\.'
+aarch64_tests='^(base|machine|context|stack|task|queue|worker|sched|inspect|fiber|runtime|sync|future|channel|poll|net|actor|tests)\.|^example\.'
 
 help_check() {
   cat <<'END'

@@ -41,6 +41,7 @@ FLOORS = [
     "sync",
     "future",
     "channel",
+    "poll",
     "net",
     "actor",
     "supervise",

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <ramie/base/error.hpp>
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/io_error.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/scope.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -91,9 +91,7 @@ class instructions {
   void open_null(int standard) {
     check(::posix_spawn_file_actions_addopen(&actions_, standard, "/dev/null", standard == 0 ? O_RDONLY : O_WRONLY, 0));
   }
-  void change_directory(const std::string& to) {
-    check(::posix_spawn_file_actions_addchdir_np(&actions_, to.c_str()));
-  }
+  void change_directory(const std::string& to) { check(::posix_spawn_file_actions_addchdir_np(&actions_, to.c_str())); }
   void close_others() {
 #if __GLIBC_PREREQ(2, 34)
     check(::posix_spawn_file_actions_addclosefrom_np(&actions_, 3));
@@ -192,9 +190,8 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
       where);
   if (code != 0) {
     id_ = 0;
-    system::fail("run \"" + arguments[0] + "\"" +
-                     (options.directory.empty() ? "" : " in \"" + options.directory + "\""),
-                 -code);
+    system::fail(
+        "run \"" + arguments[0] + "\"" + (options.directory.empty() ? "" : " in \"" + options.directory + "\""), -code);
   }
   try {
     process_ = handle{pidfd, endings::pass};
@@ -254,7 +251,8 @@ bool child::reap() {
 
 child_status child::wait(std::source_location where) {
   if (status_) return *status_;
-  if (process_.get() == nullptr) throw usage_error{"ramie: child: wait() of a child that was moved from or not started"};
+  if (process_.get() == nullptr)
+    throw usage_error{"ramie: child: wait() of a child that was moved from or not started"};
   const use during{process_.get(), waiting};
   while (!reap()) await_ready(*process_, direction::in, waiting, where);
   return *status_;
@@ -274,9 +272,9 @@ std::string read_all(pipe_reader& from, std::size_t most, const char* which, con
   std::array<std::byte, 4096> part;
   while (const std::size_t n = from.read_some(part, where)) {
     if (all.size() + n > most)
-      throw io_error{"a child's " + std::string{which} + " beyond " + std::to_string(most) +
-                         " bytes (child_options::output_most)",
-                     io_errc::too_long};
+      throw io_error{
+          "a child's " + std::string{which} + " beyond " + std::to_string(most) + " bytes (child_options::output_most)",
+          io_errc::too_long};
     all.append(reinterpret_cast<const char*>(part.data()), n);
   }
   return all;

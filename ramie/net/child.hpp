@@ -1,8 +1,8 @@
 // Child processes: started with pipes, waited for by fibers, killed when their owner goes.
 #pragma once
 
-#include <ramie/net/descriptor.hpp>
 #include <ramie/net/pipe.hpp>
+#include <ramie/poll/descriptor.hpp>
 
 #include <sys/types.h>
 
@@ -30,7 +30,7 @@ struct child_options {
   child_io err = child_io::inherit;
   std::string directory{};                                // to run in; empty: this process's
   std::optional<std::vector<std::string>> environment{};  // "NAME=value" each, all of it; none: this process's
-  std::size_t output_most = std::size_t{64} << 20;      // run_child: bytes of out and of err that are kept, each
+  std::size_t output_most = std::size_t{64} << 20;        // run_child: bytes of out and of err that are kept, each
 };
 
 /// How a child ended.

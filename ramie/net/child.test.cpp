@@ -187,8 +187,8 @@ TEST(net_child, has_default_signals) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
   with_workers([] {
     // SigIgn of a process that inherited it would have bit 12 set.
-    const std::string ignored = run_child({"sh", "-c", "grep SigIgn /proc/$$/status"}).out;
-    const std::string blocked = run_child({"sh", "-c", "grep SigBlk /proc/$$/status"}).out;
+    const std::string ignored = run_child({"grep", "SigIgn", "/proc/self/status"}).out;
+    const std::string blocked = run_child({"grep", "SigBlk", "/proc/self/status"}).out;
     EXPECT_EQ(std::stoull(ignored.substr(ignored.find('\t') + 1), nullptr, 16) & 0x1000u, 0u) << ignored;
     EXPECT_EQ(std::stoull(blocked.substr(blocked.find('\t') + 1), nullptr, 16), 0u) << blocked;
   });
@@ -196,9 +196,7 @@ TEST(net_child, has_default_signals) {
 }
 
 TEST(net_child, with_too_much_output_is_killed) {
-  with_workers([] {
-    EXPECT_EQ(code_of([] { run_child({"yes"}, {}, {.output_most = 100'000}); }), io_errc::too_long);
-  });
+  with_workers([] { EXPECT_EQ(code_of([] { run_child({"yes"}, {}, {.output_most = 100'000}); }), io_errc::too_long); });
 }
 
 TEST(net_child, is_one_of_a_hundred_eight_at_a_time) {

@@ -1,7 +1,7 @@
 #include <ramie/net/datagram.hpp>
 
-#include <ramie/net/retry.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/retry.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <array>
 #include <string>

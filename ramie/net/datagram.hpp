@@ -1,9 +1,9 @@
 // Message sockets: UDP, and local datagram and seqpacket sockets.
 #pragma once
 
-#include <ramie/net/descriptor.hpp>
 #include <ramie/net/endpoint.hpp>
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/descriptor.hpp>
+#include <ramie/poll/io_error.hpp>
 
 #include <cstddef>
 #include <source_location>

@@ -1,12 +1,12 @@
-// Reads and writes are tried at once with RWF_NOWAIT, which fails where the kernel would have to wait for the disk, or for
-// a lock; the rest is done on a helper thread. A cached page is read in the time of pread(2); what is not cached costs
-// some 10 us more than the disk.
+// Reads and writes are tried at once with RWF_NOWAIT, which fails where the kernel would have to wait for the disk, or
+// for a lock; the rest is done on a helper thread. A cached page is read in the time of pread(2); what is not cached
+// costs some 10 us more than the disk.
 #include <ramie/net/file.hpp>
 
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/blocking.hpp>
-#include <ramie/net/io_error.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/io_error.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -89,9 +89,8 @@ system::result copy_through_memory(int in, off_t& source, int out, off_t& target
     return ::pread(in, buffer.data() + got, buffer.size() - got, source + static_cast<off_t>(got));
   });
   if (code == 0)
-    code = repeat(got, put, [&] {
-      return ::pwrite(out, buffer.data() + put, got - put, target + static_cast<off_t>(put));
-    });
+    code = repeat(got, put,
+                  [&] { return ::pwrite(out, buffer.data() + put, got - put, target + static_cast<off_t>(put)); });
   source += static_cast<off_t>(put);
   target += static_cast<off_t>(put);
   return code < 0 ? code : static_cast<system::result>(put);
@@ -158,9 +157,9 @@ void file::write_at(std::uint64_t position, std::span<const std::byte> from, std
         },
         where);
   if (code < 0)
-    system::fail(named("write", path_) + " after " + std::to_string(done) + " of " + std::to_string(from.size()) +
-                     " bytes",
-                 code);
+    system::fail(
+        named("write", path_) + " after " + std::to_string(done) + " of " + std::to_string(from.size()) + " bytes",
+        code);
 }
 
 void file::sync(bool metadata, std::source_location where) {
@@ -172,7 +171,7 @@ void file::sync(bool metadata, std::source_location where) {
 
 std::uint64_t file::size() const {
   const use during{handle_.get(), "size"};
-  struct stat found {};
+  struct stat found{};
   if (::fstat(during.fd(), &found) != 0) system::fail(named("size of", path_), -errno);
   return static_cast<std::uint64_t>(found.st_size);
 }
@@ -206,8 +205,8 @@ std::uint64_t file::copy_from(file& from, std::uint64_t from_position, std::uint
   return done;
 }
 
-std::string read_file(std::string path, std::size_t most, std::source_location where) {
-  file f = file::open(std::move(path), {}, where);
+std::string read_file(const std::string& path, std::size_t most, std::source_location where) {
+  file f = file::open(path, {}, where);
   std::string all;
   const std::uint64_t size = f.size();  // 0 for those that are made up as they are read, in /proc
   constexpr std::size_t step = std::size_t{1} << 16;
@@ -226,7 +225,7 @@ std::string read_file(std::string path, std::size_t most, std::source_location w
   return all;
 }
 
-void write_file(std::string path, std::string_view content, mode_t permissions, std::source_location where) {
+void write_file(const std::string& path, std::string_view content, mode_t permissions, std::source_location where) {
   static detail::atomic<std::uint64_t> names{0};
   const std::string other = path + "." + std::to_string(::getpid()) + "." +
                             std::to_string(names.fetch_add(1, std::memory_order_relaxed)) + ".new";

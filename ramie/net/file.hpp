@@ -1,7 +1,7 @@
 // Regular files: read and written at a position, so that any number of fibers share one.
 #pragma once
 
-#include <ramie/net/descriptor.hpp>
+#include <ramie/poll/descriptor.hpp>
 
 #include <sys/types.h>
 
@@ -18,10 +18,10 @@ namespace ramie::net {
 struct file_options {
   bool read = true;
   bool write = false;
-  bool create = false;     // if there is none; needs `write`
-  bool exclusive = false;  // with `create`: fails with EEXIST if there is one
-  bool truncate = false;   // to nothing; needs `write`
-  bool append = false;     // all writes go to the end, whatever their position; needs `write`
+  bool create = false;        // if there is none; needs `write`
+  bool exclusive = false;     // with `create`: fails with EEXIST if there is one
+  bool truncate = false;      // to nothing; needs `write`
+  bool append = false;        // all writes go to the end, whatever their position; needs `write`
   mode_t permissions = 0666;  // of a file that is created, less the process's umask
 };
 
@@ -29,7 +29,8 @@ struct file_options {
 /// a helper thread while the fiber waits. Such a call cannot be interrupted: a fiber that is asked to stop meanwhile
 /// throws `cancelled` at its next wait, and no buffer is touched after a call has returned. On a plain thread calls
 /// block. All calls may be made by any number of fibers and threads at a time; all but `size`, `close` and
-/// `native_handle` may suspend; they throw io_error that names the path, `cancelled` (nothing was done), resource_error.
+/// `native_handle` may suspend; they throw io_error that names the path, `cancelled` (nothing was done),
+/// resource_error.
 class file {
  public:
   file() noexcept = default;
@@ -68,11 +69,11 @@ class file {
 };
 
 /// All of a file. `most`: io_errc::too_long if it has more bytes than that.
-[[nodiscard]] std::string read_file(std::string path, std::size_t most = std::size_t{1} << 30,
+[[nodiscard]] std::string read_file(const std::string& path, std::size_t most = std::size_t{1} << 30,
                                     std::source_location where = std::source_location::current());
 /// Writes a file anew: under another name first, which then replaces it, so that others see the old or the new content
 /// and nothing in between. Returns when it is on the disk. The folder must be writable.
-void write_file(std::string path, std::string_view content, mode_t permissions = 0666,
+void write_file(const std::string& path, std::string_view content, mode_t permissions = 0666,
                 std::source_location where = std::source_location::current());
 
 }  // namespace ramie::net

@@ -1,8 +1,8 @@
 #include <ramie/net/listener.hpp>
 
 #include <ramie/fiber/this_fiber.hpp>
-#include <ramie/net/retry.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/retry.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

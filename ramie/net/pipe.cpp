@@ -1,6 +1,6 @@
 #include <ramie/net/pipe.hpp>
 
-#include <ramie/net/system.hpp>
+#include <ramie/poll/system.hpp>
 
 namespace ramie::net {
 

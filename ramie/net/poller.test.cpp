@@ -1,6 +1,6 @@
 // Events reach their waiters whatever the workers do: sleep, work, or sleep in the epoll set while needed for other
 // work.
-#include <ramie/net/poller.hpp>
+#include <ramie/poll/poller.hpp>
 
 #include <ramie/net/testing.hpp>
 

@@ -1,8 +1,8 @@
 #include <ramie/net/ready.hpp>
 
-#include <ramie/net/descriptor.hpp>
-#include <ramie/net/io_error.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/descriptor.hpp>
+#include <ramie/poll/io_error.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 #include <ramie/net/resolve.hpp>
 
 #include <ramie/fiber/blocking.hpp>
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/io_error.hpp>
 #include <ramie/sync/semaphore.hpp>
 
 #include <netdb.h>

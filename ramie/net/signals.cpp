@@ -6,8 +6,8 @@
 #include <ramie/net/signals.hpp>
 
 #include <ramie/base/error.hpp>
-#include <ramie/net/io_error.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/io_error.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <fcntl.h>
 #include <signal.h>

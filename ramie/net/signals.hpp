@@ -1,7 +1,7 @@
 // Waiting for signals of the system.
 #pragma once
 
-#include <ramie/net/descriptor.hpp>
+#include <ramie/poll/descriptor.hpp>
 
 #include <cstdint>
 #include <initializer_list>

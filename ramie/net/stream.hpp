@@ -6,9 +6,9 @@
 // another writes. `close` may be called from anywhere at any time.
 #pragma once
 
-#include <ramie/net/descriptor.hpp>
 #include <ramie/net/endpoint.hpp>
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/descriptor.hpp>
+#include <ramie/poll/io_error.hpp>
 
 #include <sys/uio.h>
 

@@ -35,8 +35,7 @@ void crew::note_place(worker& w) const noexcept {
 bool worth_moving(const crew& all, const worker& w, std::size_t queued) noexcept {
   if (queued >= 2 && all.way.pairs_move()) return true;
   const std::uint64_t slice = w.slice.load(std::memory_order_relaxed);
-  return queued >= 2 ? queued * slice > cycles_in_us(queued_us_most)
-                     : queued == 1 && slice > cycles_in_us(still_us);
+  return queued >= 2 ? queued * slice > cycles_in_us(queued_us_most) : queued == 1 && slice > cycles_in_us(still_us);
 }
 
 bool leaves_new_tasks(const worker& of) noexcept {

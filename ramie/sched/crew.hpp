@@ -45,8 +45,8 @@ struct crew {
 // ---- what a worker has to give -------------------------------------------------------------------------------------
 //
 // When to wake a sleeper for published work, and what a thief takes: two or more new tasks are a surplus
-// (unless thefts of them were in vain: theft_judge.hpp), and so is a fork job. Ready fibers and residents are another matter.
-// They were woken by code on this worker, and share with it what they exchange; a wake-up costs microseconds,
+// (unless thefts of them were in vain: theft_judge.hpp), and so is a fork job. Ready fibers and residents are another
+// matter. They were woken by code on this worker, and share with it what they exchange; a wake-up costs microseconds,
 // their message some nanoseconds. They stay while this worker needs less than `queued_us_most` for all of them,
 // judged by how long its dispatches take (`slice`, taken at ticks, and by samples of how long an item that was
 // left here waits). If the worker is stuck meanwhile, a thief sees that it dispatches nothing for `still_us`, or the

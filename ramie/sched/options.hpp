@@ -56,8 +56,8 @@ struct runtime_options {
   /// A worker that has not dispatched for so long counts as stalled.
   std::chrono::milliseconds stall_after{10};
   /// When every fiber waits and nothing is left that could wake one, list them on standard error and end the process
-  /// with status 2. Looked for when the runtime has been idle for some 20 ms. A timer that runs, a blocking call under way,
-  /// or another thread of the process that could wake somebody keep it from being reported (deadlock.cpp says when
+  /// with status 2. Looked for when the runtime has been idle for some 20 ms. A timer that runs, a blocking call under
+  /// way, or another thread of the process that could wake somebody keep it from being reported (deadlock.cpp says when
   /// exactly). Set to false if a signal handler wakes fibers.
   bool report_deadlocks = true;
   /// For debugging: how much of its stack each fiber uses is measured (stack_use.hpp) and told by dumps. Costs

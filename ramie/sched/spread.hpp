@@ -1,8 +1,8 @@
 // Are ready fibers and actors better spread over the workers, or kept together on one?
 //
-// New tasks and fork jobs are spread, unless that is found not to pay (theft_judge.hpp): nothing communicates with them yet.
-// What is ready again after a wait is another matter. If it computes for itself, two workers do twice as much; if it
-// talks, each message between two workers costs some hundred nanoseconds that it does not cost within one. Where the
+// New tasks and fork jobs are spread, unless that is found not to pay (theft_judge.hpp): nothing communicates with them
+// yet. What is ready again after a wait is another matter. If it computes for itself, two workers do twice as much; if
+// it talks, each message between two workers costs some hundred nanoseconds that it does not cost within one. Where the
 // balance lies depends on the program and on the machine, so it is tried, as the .NET thread pool tries numbers of
 // threads (J. L. Hellerstein, V. Morrison, E. Eilebrecht, "Applying control theory in the real world", 2009): the
 // monitor looks once a millisecond at what gets done, dispatches and locks taken, and when there has been a backlog for

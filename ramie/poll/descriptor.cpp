@@ -1,7 +1,7 @@
-#include <ramie/net/descriptor.hpp>
+#include <ramie/poll/descriptor.hpp>
 
-#include <ramie/net/io_error.hpp>
-#include <ramie/net/poller.hpp>
+#include <ramie/poll/io_error.hpp>
+#include <ramie/poll/poller.hpp>
 
 #include <unistd.h>
 

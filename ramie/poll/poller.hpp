@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ramie/base/atomic.hpp>
-#include <ramie/net/descriptor.hpp>
+#include <ramie/poll/descriptor.hpp>
 #include <ramie/worker/event_source.hpp>
 
 #include <sys/epoll.h>

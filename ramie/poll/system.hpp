@@ -2,7 +2,7 @@
 // thread after any wait, and the address of `errno` must not outlive that. They are not inlined for the same reason.
 #pragma once
 
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/io_error.hpp>
 
 #include <sys/socket.h>
 #include <sys/types.h>

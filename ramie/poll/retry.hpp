@@ -1,8 +1,8 @@
 // One system call that may have to wait: tried, and tried again after each EAGAIN.
 #pragma once
 
-#include <ramie/net/descriptor.hpp>
-#include <ramie/net/system.hpp>
+#include <ramie/poll/descriptor.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <poll.h>
 

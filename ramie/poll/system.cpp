@@ -1,4 +1,4 @@
-#include <ramie/net/system.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/io_error.hpp>
 
 namespace ramie::net {
 

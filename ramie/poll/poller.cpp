@@ -1,7 +1,7 @@
-#include <ramie/net/poller.hpp>
+#include <ramie/poll/poller.hpp>
 
 #include <ramie/machine/futex.hpp>
-#include <ramie/net/io_error.hpp>
+#include <ramie/poll/io_error.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/worker/worker.hpp>
 
