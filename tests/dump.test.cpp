@@ -124,7 +124,7 @@ TEST(dump, tells_since_when_somebody_waits_who_joins_him_and_who_runs) {
       const std::string part = part_of(t, "fiber \"patient\"");
       return has(part, "joined by fiber \"joiner\"") &&
              std::regex_search(part,
-                               std::regex{"waits for channel receive since [1-9]\\.\\d+ s, at .*dump.test.cpp:\\d+"});
+                               std::regex{"waits for channel receive \\([1-9]\\.\\d+ s\\), at .*dump.test.cpp:\\d+"});
     });
     EXPECT_TRUE(has(part_of(text, "fiber \"main\""), "runs on times/")) << text;
     EXPECT_TRUE(has(part_of(text, "fiber \"main\""), "#0 ")) << text;
@@ -171,8 +171,8 @@ TEST(dump, tells_how_much_stack_was_used) {
   runtime rt{{.workers = 1, .name = "painted", .paint_stacks = true}};
   rt.run([] { spawn(fiber_options{.name = "hungry"}, [] { this_fiber::yield(); }).join(); });
   const std::string text = dumped();
-  EXPECT_TRUE(has(text, "bytes of stack used at most, by those that have ended")) << text;
-  EXPECT_TRUE(has(text, ": \"hungry\", measured 1 times")) << text;
+  EXPECT_TRUE(has(text, "maximum stack use in bytes, of those that have ended")) << text;
+  EXPECT_TRUE(has(text, ": \"hungry\", 1 samples")) << text;
 }
 #endif
 

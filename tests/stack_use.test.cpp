@@ -210,7 +210,7 @@ TEST(stack_uses_by_name, are_told_at_the_exit_if_the_environment_asks) {
         runtime{{.workers = 1}}.run([] { spawn(fiber_options{.name = "asked"}, [] { use(9000); }).join(); });
         std::exit(0);
       },
-      ::testing::ExitedWithCode(0), "of stack used at most\n.*of [0-9]+: asked, measured 1 times");
+      ::testing::ExitedWithCode(0), "maximum stack use in bytes\n.*of [0-9]+: asked, 1 samples");
 }
 
 }  // namespace

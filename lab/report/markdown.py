@@ -103,7 +103,7 @@ def table_of(m):
     if not rows:
         raise MarkdownError("the results have none of the rows of the table; see ./run compare")
     rows.sort(key=lambda row: row[0])
-    return "\n".join(["| | ramie | others take |", "| --- | --- | --- |", *(text for _, text in rows)])
+    return "\n".join(["| | ramie | peers, relative to ramie |", "| --- | --- | --- |", *(text for _, text in rows)])
 
 
 def command_of(choice):
@@ -140,9 +140,9 @@ def verdict(results):
     busy = (" **The machine was busy with other programs, so all times are too long; read the ratios only.**"
             if load > 1 + (machine.get("cores_allowed") or 1) else "")
     return (f"{table}\n\n"
-            f"On {' / '.join(map(str, workers))} worker{'s' if max(workers) > 1 else ''}; less is better. `4x` in the last column: "
-            f"the peer takes 4 times what ramie takes, in the best of the styles we wrote; each is the median of up to {rounds} pairs that ran one "
-            f"after the other. Bold: ramie is better, and the 95 % interval of the ratio leaves no doubt; ≈: the measurements do not tell them apart."
+            f"{' / '.join(map(str, workers))} worker{'s' if max(workers) > 1 else ''}; lower is better. `4x`: the peer takes four times what "
+            f"ramie takes, each in the fastest style that we wrote for it. A ratio is the median of up to {rounds} paired runs. "
+            f"Bold: ramie is better, with 95 % confidence; ≈: no difference could be measured."
             f"{all_cores} Other machines give other ratios.{busy}\n\n"
             f"Measured by `{command_of(results['choice'])}`, {results['started'][:10]}, ramie {machine.get('ramie_revision', '?')}, on "
             f"{machine_text(machine)}, load average {number(load) if loads else '?'}."

@@ -56,8 +56,8 @@ class Verdict(unittest.TestCase):
         self.assertIn("rayon `join` ≈ ", self.rows[0])
 
     def test_says_what_it_was_measured_on(self):
-        for part in ("made up", "2 cores", "Linux 6.18.1,", "abc", "2026-11-22", "`./run compare --workload skynet`", "up to 7 pairs",
-                     "On 1 / 2 workers", "Go: go1.24"):
+        for part in ("made up", "2 cores", "Linux 6.18.1,", "abc", "2026-11-22", "`./run compare --workload skynet`", "up to 7 paired runs",
+                     "1 / 2 workers", "Go: go1.24"):
             self.assertIn(part, self.text)
 
     def test_says_so_if_the_machine_was_busy(self):

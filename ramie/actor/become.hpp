@@ -69,7 +69,8 @@ template <class M>
 void restore_body(message& current, M&& m) {
   const type_info* type = nullptr;
   current.act(current, message_verb::type, &type);
-  if (*type != type_of<M>()) throw usage_error{"ramie: stash: this is not the message that is being handled"};
+  if (*type != type_of<M>())
+    throw usage_error{"ramie: stash: the argument has another type than the message that is being handled"};
   static_cast<body_node<M>&>(current).body = std::forward<M>(m);
 }
 

@@ -68,7 +68,7 @@ class mailbox_full : public error {
 /// Thrown by actor::stash when as many messages are put aside as actor_options::stash_capacity allows.
 class stash_full : public error {
  public:
-  stash_full() : error{"ramie: stash: as many messages are put aside as may be"} {}
+  stash_full() : error{"ramie: stash: full (actor_options::stash_capacity)"} {}
 };
 
 }  // namespace ramie

@@ -7,7 +7,7 @@
 namespace ramie::detail {
 
 actor_end::actor_end(any_actor whom) : whom_{std::move(whom)} {
-  if (!whom_) throw usage_error{"ramie: select: on_ready of a reference to no actor"};
+  if (!whom_) throw usage_error{"ramie: select: on_ready: the actor reference is empty"};
   if (this_actor() == whom_.cell()) throw usage_error{"ramie: select: an actor cannot wait for its own end"};
 }
 

@@ -79,7 +79,9 @@ void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds d
   actor_extras* x = nullptr;
   worker_base* w = current_worker();
   try {
-    if (w == nullptr) throw usage_error{"ramie: send_after: only within a runtime"};
+    if (w == nullptr)
+      throw usage_error{
+          "ramie: send_after, send_every: the caller belongs to no runtime; call it from within ramie::run"};
     if (owned) x = &target.extras();
   } catch (...) {
     delete t;

@@ -24,7 +24,7 @@ void sanitizer_begin() {
 #endif
 #if !RAMIE_TSAN
   if (&__tsan_init != nullptr)
-    throw usage_error{"this program was built with ThreadSanitizer, and the ramie that it is linked with was not"};
+    throw usage_error{"ramie: the program is built with ThreadSanitizer, but the ramie library is not"};
 #endif
 }
 

@@ -67,11 +67,12 @@ RAMIE_NOINLINE std::invoke_result_t<F&> call_shielded(F& f) {
 }  // namespace detail
 
 /// Calls f() and returns its result. Once `deadline` has passed, every wait inside f (channels, select, sync, sleep,
-/// join, ask; in the calling fiber and in its fork jobs, not in fibers that it spawned) throws `cancelled`, and when
-/// that leaves f, this throws timeout_error. Not reached are waits for a lock, which have timed forms of their own, and
-/// those listed in docs/guides/structured.md. Code that does not wait is not interrupted; `this_fiber::stop_requested`
-/// tells it. Nested deadlines: the earliest wins, and its own call throws timeout_error. Any other result or exception
-/// of f is passed on, even if late. Suspends if f does. Fibers and plain threads.
+/// join, ask; in the calling fiber, its fork_join functions and the children of scopes opened inside, not in fibers
+/// started by `spawn`) throws `cancelled`, and when that leaves f, this throws timeout_error. Not reached are waits for
+/// a lock, which have timed forms of their own, and those listed in docs/guides/structured.md. Code that does not wait
+/// is not interrupted; it can ask `this_fiber::stop_requested`. Nested deadlines: the earliest wins, and its own call
+/// throws timeout_error. Any other result or exception of f is passed on, even if late. Suspends if f does. Fibers and
+/// plain threads.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> with_deadline(std::chrono::steady_clock::time_point deadline, F&& f) {
@@ -85,9 +86,9 @@ std::invoke_result_t<F&> with_timeout(std::chrono::duration<Rep, Period> timeout
   return with_deadline(detail::time_after(timeout), f);
 }
 
-/// Calls f() and returns its result. Inside it nothing from outside ends a wait: no request_stop, no shutdown, no
-/// failing scope, no outer deadline. For clean-up that has to wait. Deadlines opened inside it do count. Suspends if f
-/// does. Fibers and plain threads.
+/// Calls f() and returns its result. Waits inside f are not ended by anything from outside: no request_stop, no
+/// shutdown, no failing scope, no outer deadline. For clean-up that has to wait. Deadlines opened inside f do count.
+/// Suspends if f does. Fibers and plain threads.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> shield(F&& f) {

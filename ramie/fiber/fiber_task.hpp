@@ -64,8 +64,8 @@ void require_joinable(const task* t, const char* call);
 void detach_task(task* t);
 /// For handles that are destroyed: stop, wait, drop.
 void end_task(task* t) noexcept;
-/// Passes the task to the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown; then it is
-/// not taken.
+/// Passes the task to the calling worker's runtime. Throws usage_error on a plain thread, `cancelled` while the runtime
+/// shuts down; then it is not taken.
 void submit_here(task* t);
 /// The same for tasks that were given options.
 void submit_here_with_options(task* t);

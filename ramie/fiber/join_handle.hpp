@@ -85,7 +85,7 @@ class [[nodiscard]] join_handle {
   /// Default-constructed if not joinable.
   [[nodiscard]] fiber_id get_id() const noexcept { return fiber_id{task_}; }
 
-  /// For ramie's own floors.
+  /// Internal.
   explicit join_handle(detail::task* t) noexcept : task_{t} {}
 
  private:

@@ -313,7 +313,7 @@ void detail::child_end::await(const std::source_location& where) {
     if (is_ready() || waiter_ != 0) {
       pause.withdraw();
       if (is_ready()) return;
-      throw usage_error{"ramie: child_result::get: somebody else waits for this child already"};
+      throw usage_error{"ramie: child_result::get: another fiber waits for this child already"};
     }
     waiter_ = pause.ref().bits();
   }

@@ -80,7 +80,8 @@ auto submit_made(Made made, const fiber_options* options, Submit submit) {
 
 /// Starts a fiber that runs f(args...), or f(token, args...) if f takes a std::stop_token first; arguments are copied
 /// or moved, as by std::thread. Only within a runtime (from one of its fibers); elsewhere use runtime::spawn. Does not
-/// suspend. Throws usage_error on a plain thread and after shutdown began, std::bad_alloc.
+/// suspend. Throws usage_error on a plain thread, `cancelled` once the runtime is shutting down (not inside `shield`),
+/// std::bad_alloc.
 template <class F, class... Args>
   requires(!std::same_as<std::decay_t<F>, fiber_options>)
 auto spawn(F&& f, Args&&... args) {
@@ -88,7 +89,7 @@ auto spawn(F&& f, Args&&... args) {
                              [](detail::task* t) { detail::submit_here(t); });
 }
 
-/// As above, with options. Throws invalid_argument for a stack size out of range.
+/// As above, with options. Also throws invalid_argument for a stack size or a worker number out of range.
 template <class F, class... Args>
 auto spawn(const fiber_options& options, F&& f, Args&&... args) {
   return detail::submit_made(detail::make_task(std::forward<F>(f), std::forward<Args>(args)...), &options,

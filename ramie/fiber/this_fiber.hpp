@@ -15,7 +15,8 @@
 
 namespace ramie::this_fiber {
 
-/// Lets other ready fibers of this worker run first. On a plain thread: std::this_thread::yield. Suspends. No error.
+/// Lets other ready fibers of this worker run first. May suspend; does not throw and is not cancelled. On a plain
+/// thread: std::this_thread::yield.
 RAMIE_ALWAYS_INLINE void yield() noexcept {
   if (detail::worker_base* w = detail::current_worker(); w != nullptr) [[likely]]
     detail::yield_here(w);
@@ -27,11 +28,12 @@ RAMIE_ALWAYS_INLINE void yield() noexcept {
 void sleep_until(std::chrono::steady_clock::time_point deadline,
                  std::source_location where = std::source_location::current());
 
+/// The same for any other clock. If that clock is set meanwhile, the sleep is adjusted when it would have ended.
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> deadline,
                  std::source_location where = std::source_location::current());
 
-/// As sleep_until(now + duration); durations too long for the clock never end.
+/// Same as sleep_until(now + duration); a duration too long for the clock never ends.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> duration,
                std::source_location where = std::source_location::current()) {
@@ -44,14 +46,16 @@ void sleep_until(std::chrono::time_point<Clock, Duration> deadline, std::source_
   for (auto now = Clock::now(); now < deadline; now = Clock::now()) sleep_for(deadline - now, where);
 }
 
-/// The running fiber; on a plain thread, an id of the thread's.
+/// The id of the running fiber; on a plain thread, an id of that thread. Does not suspend.
 [[nodiscard]] fiber_id get_id() noexcept;
 
-/// The name from fiber_options; for a child of a scope, or a fork job, without one, its owner's. "" if there is
-/// none. Valid as long as the fiber.
+/// The name from fiber_options; a function passed to fork_join, and a child of a scope without a name, has its owner's.
+/// "" if there is none. Valid as long as the fiber.
 [[nodiscard]] std::string_view name() noexcept;
 
-/// True if the fiber was asked to stop, or its runtime shuts down. False on a plain thread.
+/// True if the caller's next cancellable wait would throw `cancelled`: after request_stop, a deadline, a failed or
+/// cancelled scope, or once the runtime shuts down, unless a `shield` lies between. On a plain thread only deadlines
+/// count. Does not suspend.
 [[nodiscard]] bool stop_requested() noexcept;
 
 /// Why the caller is asked to stop.
@@ -63,14 +67,14 @@ enum class stop_cause : std::uint8_t {
   shutdown,   ///< the runtime ends
 };
 
-/// Of several causes the first in the list above. In a handler of `cancelled`, `none` means that it is another's: a
-/// joined fiber had been stopped. Any thread; does not suspend.
+/// If there are several causes, the first in the list above. In a handler of `cancelled`, `none` means that the
+/// exception came from another fiber, which the caller joined. Any thread; does not suspend.
 [[nodiscard]] stop_cause why_stopped() noexcept;
 
 /// The earliest deadline that ends the caller's waits, if there is one. Any thread; does not suspend.
 [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> deadline() noexcept;
 
-/// Throws `cancelled` if stop_requested().
+/// Throws `cancelled` if stop_requested(). Does not suspend.
 void throw_if_stopped();
 
 }  // namespace ramie::this_fiber

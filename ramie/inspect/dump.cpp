@@ -133,8 +133,8 @@ void dumping::everything(const frame_registers& own) noexcept {
 
 void dumping::runtime(std::size_t, scheduler& s, const frame_registers& own) noexcept {
   out_ << "\nruntime ";
-  out_.quoted(s.options().name.c_str()) << ": " << std::uint64_t{s.live()} << " fibers and actors live, "
-                                        << std::uint64_t{s.all().injected.size()} << " of them in the common queue";
+  out_.quoted(s.options().name.c_str()) << ": " << std::uint64_t{s.live()} << " live fibers and actors, "
+                                        << std::uint64_t{s.all().injected.size()} << " in the injection queue";
   const blocking_pool::load calls = s.blocking().about();
   if (calls.under_way + calls.waiting != 0)
     out_ << "; blocking calls: " << std::uint64_t{calls.under_way} << " under way, " << std::uint64_t{calls.waiting}
@@ -248,7 +248,7 @@ void dumping::fibers() noexcept {
       },
       &with);
   if (fibers_ > options_.fibers) out_ << "and " << std::uint64_t{fibers_ - options_.fibers} << " more fibers\n";
-  if (fibers_ == 0) out_ << "no fiber has begun and not ended\n";
+  if (fibers_ == 0) out_ << "no running or waiting fibers\n";
 }
 
 void dumping::fiber(const inspection& during, stack& s) noexcept {
@@ -315,8 +315,9 @@ void dumping::state_of(const fiber_facts& f) noexcept {
   }
   out_ << "waits for " << f.reason;
   if (f.since_ns != 0) {
-    out_ << " since ";
+    out_ << " (";
     out_.duration(now_ns_ - f.since_ns);
+    out_ << ")";
   }
   if (f.line != 0) out_ << ", at " << f.file << ":" << f.line << " in " << f.function;
   if (f.holder != nullptr) {
@@ -421,8 +422,8 @@ void dumping::count_place(const fiber_facts& f) noexcept {
 
 void dumping::places() noexcept {
   out_ << "\n"
-       << std::uint64_t{fibers_} << " fibers have begun and not ended, " << std::uint64_t{waiting_}
-       << " of them wait\n";
+       << std::uint64_t{fibers_} << " fibers have begun and not ended; " << std::uint64_t{waiting_}
+       << " of them wait:\n";
   std::uint64_t elsewhere = waiting_;
   std::sort(all.places.begin(), all.places.begin() + static_cast<std::ptrdiff_t>(all.place_count),
             [](const wait_place& a, const wait_place& b) { return a.count > b.count; });
@@ -446,7 +447,7 @@ void dumping::stack_uses() noexcept {
       [](void* it, const stack_use_row& row) {
         auto& [self, is_first] = *static_cast<both*>(it);
         text_writer& out = self.out_;
-        if (std::exchange(is_first, false)) out << "\nbytes of stack used at most, by those that have ended\n";
+        if (std::exchange(is_first, false)) out << "\nmaximum stack use in bytes, of those that have ended\n";
         out << "  " << std::uint64_t{row.most.load(std::memory_order_relaxed)} << " of "
             << std::uint64_t{row.usable.load(std::memory_order_relaxed)} << ": ";
         if (row.name[0] != '\0') {
@@ -462,7 +463,7 @@ void dumping::stack_uses() noexcept {
           const code_place place = self.symbols_->find(reinterpret_cast<std::uintptr_t>(row.type->run));
           out << (place.function == nullptr ? "no name" : place.function);
         }
-        out << ", measured " << row.measured.load(std::memory_order_relaxed) << " times\n";
+        out << ", " << row.measured.load(std::memory_order_relaxed) << " samples\n";
       },
       &context);
 }

@@ -127,9 +127,9 @@ namespace {
 /// For programs that asked by the environment, and so have no other way to ask.
 void tell_at_exit() noexcept {
   try {
-    std::fprintf(stderr, "ramie: bytes of stack used at most\n");
+    std::fprintf(stderr, "ramie: maximum stack use in bytes\n");
     for (const stack_use& one : stack_usage())
-      std::fprintf(stderr, "%8zu of %zu: %s, measured %llu times\n", one.most_bytes, one.usable_bytes, one.name.c_str(),
+      std::fprintf(stderr, "%8zu of %zu: %s, %llu samples\n", one.most_bytes, one.usable_bytes, one.name.c_str(),
                    static_cast<unsigned long long>(one.measured));
   } catch (const std::bad_alloc&) {
   }

@@ -17,8 +17,9 @@ struct stack_use {
 };
 
 /// The measurements of runtimes with `paint_stacks` since the process began, the deepest first; including fibers that
-/// are still on a stack, as deep as they were until now. Less than two kilobytes are the measurement's own. Up to 1,000
-/// names are kept apart; further ones are together in "(others)". Throws std::bad_alloc. Any thread; does not suspend.
+/// are still on a stack, as deep as they were until now. Figures below about 2 KiB may be due to the measurement
+/// itself. Up to 1,000 names are kept apart; further ones are together in "(others)". Throws std::bad_alloc. Any
+/// thread; does not suspend.
 [[nodiscard]] std::vector<stack_use> stack_usage();
 
 }  // namespace ramie

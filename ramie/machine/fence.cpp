@@ -37,11 +37,11 @@ namespace {
 RAMIE_COLD void fence_otherwise(int error) noexcept {
   // Needs neither memory nor a registration, but milliseconds: it waits until all CPUs have switched.
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0) return;
-  if (error == ENOMEM) fatal("membarrier(2): the kernel has no memory for it", __FILE__, __LINE__);
+  if (error == ENOMEM) fatal("membarrier(2): the kernel is out of memory", __FILE__, __LINE__);
   fatal(error == EPERM || error == ENOSYS || error == EACCES
             ? "membarrier(2) was allowed when the first runtime began and is forbidden now: a seccomp filter that is "
               "installed later must allow it, or set RAMIE_MEMBARRIER=0"
-            : "membarrier(2) worked when the first runtime began and fails now; RAMIE_MEMBARRIER=0 does without it",
+            : "membarrier(2) worked when the first runtime began and fails now; set RAMIE_MEMBARRIER=0",
         __FILE__, __LINE__);
 }
 

@@ -23,7 +23,7 @@ class buffered_reader {
   /// `capacity`: size of the buffer in bytes, also the longest result of read_line and read_until; at least 1.
   explicit buffered_reader(Stream& from, std::size_t capacity = 16 * 1024)
       : from_{&from}, capacity_{capacity}, bytes_{new std::byte[capacity == 0 ? 1 : capacity]} {
-    if (capacity == 0) throw invalid_argument{"ramie: buffered_reader: a capacity of 0; it must be at least 1"};
+    if (capacity == 0) throw invalid_argument{"ramie: buffered_reader: capacity is 0; it must be at least 1"};
   }
 
   /// What is buffered, else what one read gives; empty at the end. Valid until the next call.
@@ -69,8 +69,8 @@ class buffered_reader {
       }
       searched = there.size();
       if (searched == capacity_)
-        throw io_error{"read until a byte of value " + std::to_string(static_cast<unsigned char>(end)) +
-                           ", of which there is none in " + std::to_string(capacity_) + " bytes",
+        throw io_error{"read_until: no byte " + std::to_string(static_cast<unsigned char>(end)) + " in the first " +
+                           std::to_string(capacity_) + " bytes",
                        io_errc::too_long};
       if (fill() == 0) {
         if (searched == 0) return std::nullopt;
@@ -115,7 +115,7 @@ class buffered_writer {
  public:
   explicit buffered_writer(Stream& to, std::size_t capacity = 16 * 1024)
       : to_{&to}, capacity_{capacity}, bytes_{new std::byte[capacity == 0 ? 1 : capacity]} {
-    if (capacity == 0) throw invalid_argument{"ramie: buffered_writer: a capacity of 0; it must be at least 1"};
+    if (capacity == 0) throw invalid_argument{"ramie: buffered_writer: capacity is 0; it must be at least 1"};
   }
 
   /// Suspends only when the buffer is full. Throws as write_all does; then it is unknown how much has arrived.

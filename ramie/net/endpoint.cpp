@@ -19,7 +19,7 @@ std::string quoted(std::string_view text) { return "\"" + std::string{text} + "\
 
 [[noreturn]] void refuse_address(std::string_view address) {
   throw invalid_argument{"ramie: endpoint: " + quoted(address) +
-                         " is no numeric IPv4 or IPv6 address; names of hosts are for ramie::net::resolve"};
+                         " is not a numeric IPv4 or IPv6 address; use ramie::net::resolve for host names"};
 }
 
 template <class Address>
@@ -64,7 +64,7 @@ endpoint::endpoint(std::string_view address, std::uint16_t port) {
 endpoint endpoint::parse(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos)
-    throw invalid_argument{"ramie: endpoint: " + quoted(text) + " has no port; expected as in \"127.0.0.1:80\""};
+    throw invalid_argument{"ramie: endpoint: " + quoted(text) + " has no port; expected a form like \"127.0.0.1:80\""};
   std::string_view host = text.substr(0, colon);
   const std::uint16_t port = to_port(text.substr(colon + 1), text);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);

@@ -77,8 +77,7 @@ std::uint32_t take_slot() {
     s.taken = true;
     return i;
   }
-  throw usage_error{"ramie: signals: there are " + std::to_string(slots_most) +
-                    " objects that take signals, and no more are possible"};
+  throw usage_error{"ramie: signals: at most " + std::to_string(slots_most) + " such objects can exist"};
 }
 
 /// With table_lock held.

@@ -224,7 +224,8 @@ void unix_stream::send_descriptors(std::span<const int> fds, std::span<const std
   if (fds.size() > descriptors_most)
     throw invalid_argument{"ramie: send_descriptors: " + std::to_string(fds.size()) + " descriptors; at most " +
                            std::to_string(descriptors_most) + " go with one message"};
-  if (with.empty()) throw invalid_argument{"ramie: send_descriptors: they need at least one byte to go with"};
+  if (with.empty())
+    throw invalid_argument{"ramie: send_descriptors: at least one byte must be sent with the descriptors"};
   std::size_t first = 0;
   {
     const use during{handle_.get(), writing};

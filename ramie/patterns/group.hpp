@@ -123,7 +123,7 @@ class router {
 
   std::optional<actor_ref<A>> pick(std::optional<std::size_t> key) {
     if (policy_ == routing::consistent_hash && !key)
-      throw usage_error{"ramie: router: with consistent hashing a message needs a key"};
+      throw usage_error{"ramie: router: with consistent hashing a message needs a key: tell(key, message)"};
     std::lock_guard guard{lock_};
     while (!members_.empty()) {
       const std::size_t at = choose(key);

@@ -17,29 +17,32 @@ std::vector<metric> metrics_of(const runtime_statistics& s) {
   const auto of_all = [&](const char* name, const char* help, metric::kind kind, std::uint64_t number) {
     all.push_back({name, help, kind, {{-1, number}}, nullptr});
   };
-  counter("ramie_dispatches_total", "Tasks, jobs and fibers taken up.", &runtime_counters::dispatches);
-  counter("ramie_steals_total", "Thefts that brought something.", &runtime_counters::steals);
-  counter("ramie_steals_tried_total", "Looks into queues that had something.", &runtime_counters::steals_tried);
-  counter("ramie_wakes_total", "Fibers and actors made ready to run on the same worker.", &runtime_counters::wakes);
-  counter("ramie_wakes_elsewhere_total", "Those sent to another worker.", &runtime_counters::wakes_elsewhere);
-  counter("ramie_migrations_total", "Taken away from the worker that ran them last.", &runtime_counters::migrations);
-  counter("ramie_sleeps_total", "Times a worker found nothing to do.", &runtime_counters::sleeps);
-  counter("ramie_injections_total", "Taken from the common queue.", &runtime_counters::injected);
+  counter("ramie_dispatches_total", "Fibers, actors and jobs started or resumed.", &runtime_counters::dispatches);
+  counter("ramie_steals_total", "Successful steals.", &runtime_counters::steals);
+  counter("ramie_steals_tried_total", "Attempts to steal from a queue that was not empty.",
+          &runtime_counters::steals_tried);
+  counter("ramie_wakes_total", "Fibers and actors woken to run on the same worker.", &runtime_counters::wakes);
+  counter("ramie_wakes_elsewhere_total", "Fibers and actors woken to run on another worker.",
+          &runtime_counters::wakes_elsewhere);
+  counter("ramie_migrations_total", "Fibers and actors that moved to another worker.", &runtime_counters::migrations);
+  counter("ramie_sleeps_total", "Times a worker went to sleep, or tried to.", &runtime_counters::sleeps);
+  counter("ramie_injections_total", "Fibers and actors taken from the injection queue.", &runtime_counters::injected);
   counter("ramie_time_slices_total", "Turns that actors ended to let others run.", &runtime_counters::time_slices);
   of_all("ramie_spawned_total", "Fibers and actors spawned.", metric::kind::counter, s.counted.spawned);
   of_all("ramie_ended_total", "Fibers and actors ended.", metric::kind::counter, s.counted.ended);
   of_all("ramie_live", "Fibers and actors spawned and not ended.", metric::kind::gauge, s.live);
   of_all("ramie_workers", "Workers on duty.", metric::kind::gauge, s.workers.size());
-  of_all("ramie_injected", "Woken or spawned by other threads and not taken up.", metric::kind::gauge, s.injected);
+  of_all("ramie_injected", "Fibers and actors woken or spawned by other threads and not yet taken up.",
+         metric::kind::gauge, s.injected);
   of_all("ramie_blocking_under_way", "Blocking calls under way.", metric::kind::gauge, s.blocking_under_way);
   of_all("ramie_blocking_waiting", "Blocking calls that wait for a thread.", metric::kind::gauge, s.blocking_waiting);
-  of_workers("ramie_ready", "Fibers and actors that may go on, by worker.", metric::kind::gauge,
+  of_workers("ramie_ready", "Fibers and actors that can resume, by worker.", metric::kind::gauge,
              [](const worker_statistics& w) { return std::uint64_t{w.ready}; });
   const auto histogram = [&](const char* name, const char* help, const time_histogram& h) {
     if (h.count() != 0) all.push_back({name, help, metric::kind::histogram, {}, &h});
   };
-  histogram("ramie_run_seconds", "A fiber's turn.", s.run);
-  histogram("ramie_wait_seconds", "From being spawned or woken to running.", s.wait);
+  histogram("ramie_run_seconds", "Time that a fiber ran, from one switch to the next.", s.run);
+  histogram("ramie_wait_seconds", "Time from a fiber's being spawned or woken to its running.", s.wait);
   return all;
 }
 

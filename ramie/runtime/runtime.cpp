@@ -49,7 +49,7 @@ void obey_dump_on() {
     }
     if (number <= 0 || number > SIGRTMAX)
       throw ramie::invalid_argument{"ramie: RAMIE_DUMP_ON is \"" + std::string{value} +
-                                    "\"; it must be a signal's name or number, as SIGUSR1 or 10"};
+                                    "\"; it must be a signal's name or number, such as SIGUSR1 or 10"};
     dump_on_signal(number);
   });
 }

@@ -13,15 +13,15 @@ namespace ramie {
 /// moment: not a snapshot, but no number ever decreases.
 struct runtime_counters {
   std::uint64_t dispatches = 0;       // tasks, jobs and fibers that a worker took up
-  std::uint64_t spawned = 0;          // fibers
-  std::uint64_t ended = 0;            // fibers
+  std::uint64_t spawned = 0;          // fibers and actors
+  std::uint64_t ended = 0;            // fibers and actors
   std::uint64_t steals_tried = 0;     // looks into another worker's queue that was not empty
   std::uint64_t steals = 0;           // those that got something
   std::uint64_t wakes = 0;            // fibers and actors that a worker made ready to run on itself
   std::uint64_t wakes_elsewhere = 0;  // those that it sent to another worker instead
   std::uint64_t migrations = 0;       // woken, or stolen while ready, away from the worker that ran them last
-  std::uint64_t sleeps = 0;           // times a worker found nothing to do and went to sleep, or was about to
-  std::uint64_t injected = 0;         // fibers and actors taken from the common queue, where other threads put them
+  std::uint64_t sleeps = 0;           // times a worker went to sleep, or tried to
+  std::uint64_t injected = 0;         // fibers and actors taken from the injection queue, where other threads put them
   std::uint64_t time_slices = 0;      // turns that actors ended after 64 messages, to let others run
   std::uint64_t threads = 0;          // present workers and spare workers
 };
@@ -38,6 +38,7 @@ struct time_histogram {
   [[nodiscard]] std::uint64_t quantile_ns(double q) const noexcept;
 };
 
+/// One worker, at the time of the call.
 struct worker_statistics {
   int number = 0;            // constant for the runtime's life; spares come after the others
   runtime_counters counted;  // this worker's; `threads` is 1
@@ -47,6 +48,7 @@ struct worker_statistics {
   bool spare = false;
 };
 
+/// All that runtime::statistics returns: the sums, each worker, and histograms if they are recorded.
 struct runtime_statistics {
   std::string name;
   runtime_counters counted;

@@ -10,8 +10,7 @@
 //  D3 Otherwise the fibers that are left can never resume. They are listed, with what they wait for and where, a dump
 //     follows, and the process ends with status 2.
 // Thus a deadlock is missed while some other thread lives (a second runtime, a thread of the user's, of a sanitizer);
-// none is reported that is not one, unless a signal handler was going to wake a fiber:
-// runtime_options::report_deadlocks.
+// none is reported that is not one. A signal handler must not wake fibers (docs/rules.md), so none is waited for.
 //
 //  D4 Locks that block threads are another matter: with every worker in the guard of a function-local static, say, whose
 //     initialiser waits in a fiber, the fiber that would end it may find no worker. That is not known for sure, so the

@@ -106,7 +106,8 @@ runtime_options resolve(runtime_options o) {
     if (wanted) o.placement = static_cast<placement>(*wanted);
   }
   if (o.placement < placement::work_stealing || o.placement > placement::dedicated)
-    refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)), "one of the enumerators");
+    refuse("runtime_options::placement", std::to_string(static_cast<int>(o.placement)),
+           "work_stealing, stealing_no_affinity or dedicated");
 
   if (!o.pin_threads) o.pin_threads = is_on("RAMIE_PIN_THREADS");
   if (!o.paint_stacks) o.paint_stacks = is_on("RAMIE_PAINT_STACKS");

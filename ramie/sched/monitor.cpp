@@ -12,8 +12,8 @@
 //  M5 no worker has looked for events from outside for a millisecond: it does (event_source.hpp, E6).
 // M1, M3 and M4 are for placements that steal. Under the others what is behind a stalled worker waits: `dedicated`
 // promises where things run, and moving them in the rare case of a stall would break that when it is least expected.
-// Only what is in the common queue for other reasons is looked after there. If two looks in a row find no worker awake
-// it sleeps until a worker wakes up, so that an idle process uses no CPU:
+// Only what is in the injection queue for other reasons is looked after there. If two looks in a row find no worker
+// awake it sleeps until a worker wakes up, so that an idle process uses no CPU:
 //  monitor: word = 0, heavy fence, is a worker awake?      worker: idle = false, light fence, word == 0? wake the monitor
 // The idea is sysmon's, of Go's runtime (D. Vyukov, 2012).
 #include <ramie/sched/monitor.hpp>

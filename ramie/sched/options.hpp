@@ -10,22 +10,23 @@ namespace ramie {
 
 class scheduling_policy;
 
-/// Who runs what. "Home" is the worker that ran a fiber or an actor last.
+/// Which worker runs a fiber or an actor. "Home" is the worker that ran it last.
 enum class placement {
-  /// Each worker runs what it spawned; idle ones steal. What is woken runs where most gets done: on one worker, at its
-  /// home, or on the worker that woke it. The runtime tries these and keeps the best.
+  /// Each worker runs what it spawned; idle ones steal. A woken fiber or actor runs on the worker that woke it, or,
+  /// while the ready queues stay long, in whichever of three ways has the highest throughput: all on one worker, each
+  /// on its home, each on the worker that woke it.
   work_stealing,
   /// The same, but never at its home.
   stealing_no_affinity,
-  /// New fibers and actors are given to the workers in turn and stay there for ever. Nobody steals, and no spare
-  /// worker helps: what is behind a stalled worker waits.
+  /// New fibers and actors are given to the workers in turn and stay there. There is no stealing, and no spare worker
+  /// helps: what is queued on a stalled worker waits for it.
   dedicated,
 };
 
 /// For a single fiber or actor, within placements that steal.
 enum class affinity {
-  automatic,  // as the placement has it
-  none,       // no home: whoever wakes it runs it
+  automatic,  // as the placement decides
+  none,       // no home: the worker that wakes it runs it
 };
 
 /// What keeps an overflowing stack from its neighbour. `automatic`: MADV_GUARD_INSTALL where the kernel has it
@@ -35,13 +36,13 @@ enum class stack_guard { automatic, madvise, mprotect, none };
 struct runtime_options {
   /// Worker threads, 1 to 1024. 0: RAMIE_WORKERS, else one per CPU that the affinity mask and the cgroup's quota allow.
   int workers = 0;
-  /// RAMIE_PLACEMENT overrides the default, not a value given here other than the default.
+  /// RAMIE_PLACEMENT applies if this is work_stealing.
   ramie::placement placement = placement::work_stealing;
-  /// If set, decides instead of `placement`; see policy.hpp.
+  /// If set, it replaces `placement`; see policy.hpp.
   std::shared_ptr<scheduling_policy> policy = nullptr;
   /// Each worker's thread may run on one CPU only: worker i on the i-th that the process may use, modulo their number.
-  /// Spares are left free. If the kernel refuses, the workers run unpinned. false: RAMIE_PIN_THREADS
-  /// (0 or 1), else false.
+  /// Spare workers are not pinned. If the kernel refuses, the workers run unpinned. If false, RAMIE_PIN_THREADS (0 or
+  /// 1) decides.
   bool pin_threads = false;
   /// Bytes of address space for a fiber's stack, 16 KiB to 1 GiB, rounded up to a power of two; only touched pages take
   /// memory. 0: RAMIE_STACK_SIZE, else 256 KiB.
@@ -57,8 +58,8 @@ struct runtime_options {
   std::chrono::milliseconds stall_after{10};
   /// When every fiber waits and nothing is left that could wake one, list them on standard error and end the process
   /// with status 2. Looked for when the runtime has been idle for some 20 ms. A timer that runs, a blocking call under
-  /// way, or another thread of the process that could wake somebody keep it from being reported (deadlock.cpp says when
-  /// exactly). Set to false if a signal handler wakes fibers.
+  /// way, or another thread of the process that could wake a fiber keep it from being reported (deadlock.cpp says when
+  /// exactly).
   bool report_deadlocks = true;
   /// For debugging: how much of its stack each fiber uses is measured (stack_use.hpp) and told by dumps. Costs
   /// microseconds for each fiber and each turn of an actor. false: RAMIE_PAINT_STACKS (0 or 1), else false; with that

@@ -290,7 +290,7 @@ constinit os_mutex classes_lock;
 
 stack_class& stack_class_of(std::size_t size, guard_kind guard) {
   if (size < stack_size_min || size > stack_size_max) {
-    throw invalid_argument{"ramie: stack_size is " + std::to_string(size) + ", but must be " +
+    throw invalid_argument{"ramie: stack_size is " + std::to_string(size) + "; it must be from " +
                            std::to_string(stack_size_min) + " to " + std::to_string(stack_size_max) + " bytes"};
   }
   if (guard == guard_kind::automatic) guard = kernel_has_guard_advice() ? guard_kind::madvise : guard_kind::mprotect;

@@ -75,7 +75,7 @@ std::string limit_in_the_way(std::size_t size) {
            size_text(figure(memory, "Committed_AS")) + " of " + size_text(figure(memory, "CommitLimit")) +
            " are committed: set it to 0 or 1, or raise vm.overcommit_ratio (sysctl)";
   }
-  return "none of vm.max_map_count, RLIMIT_AS, RLIMIT_DATA and vm.overcommit_memory explains it";
+  return "the limit is none of vm.max_map_count, RLIMIT_AS, RLIMIT_DATA and vm.overcommit_memory";
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void throw_refusal(const refusal& r) {
     throw resource_error{
         "ramie: no more stacks guarded by mprotect: there are " + std::to_string(guards_by_mprotect()) +
             ", and a guard takes two of the vm.max_map_count = " + std::to_string(calls().max_map_count()) +
-            " mappings. Raise that sysctl, or use Linux 6.13 or newer (MADV_GUARD_INSTALL), or no guards",
+            " mappings. Raise that sysctl, use Linux 6.13 or newer (MADV_GUARD_INSTALL), or set stack_guard::none",
         r.code};
   }
   const char* what = "";

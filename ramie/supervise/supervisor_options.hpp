@@ -98,7 +98,7 @@ struct child_options {
 /// Thrown when a supervisor has supervisor_options::max_children children.
 class too_many_children : public error {
  public:
-  too_many_children() : error{"ramie: supervisor: it has as many children as it may have"} {}
+  too_many_children() : error{"ramie: supervisor: it has supervisor_options::max_children children already"} {}
 };
 
 enum class child_state {

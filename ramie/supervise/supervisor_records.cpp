@@ -19,7 +19,8 @@ void supervisor_records::admit(const child_options& spec) const {
   if (!spec.id.empty() && by_id.contains(spec.id))
     throw invalid_argument{"ramie: supervisor: there is a child with the id \"" + spec.id + "\" already"};
   if (spec.significant && spec.lifetime == child_lifetime::permanent)
-    throw invalid_argument{"ramie: child_options::significant: a permanent child is never gone; make it transient"};
+    throw invalid_argument{
+        "ramie: child_options::significant: a permanent child is always restarted; make it transient or temporary"};
 }
 
 child_record& supervisor_records::add(const any_actor& who, const child_options& spec, bool is_supervisor) {

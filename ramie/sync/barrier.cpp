@@ -20,8 +20,8 @@ bool barrier_core::arrive(std::ptrdiff_t n, bool drop, std::uint32_t& phase) {
   const std::uint64_t missing = value & count_mask;
   if (n < 0 || static_cast<std::uint64_t>(n) > missing) [[unlikely]] {
     queue_.unlock(value);
-    throw usage_error{"ramie: barrier: arrive(" + std::to_string(n) + ") where " + std::to_string(missing) +
-                      " arrivals are missing in this phase"};
+    throw usage_error{"ramie: barrier: arrive(" + std::to_string(n) + "), but " + std::to_string(missing) +
+                      " arrivals are still expected in this phase"};
   }
   phase = phase_of(value);
   if (drop) --expected_;

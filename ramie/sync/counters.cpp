@@ -12,9 +12,9 @@ namespace ramie {
 
 namespace detail {
 
-void throw_too_many_permits(std::ptrdiff_t most) {
-  throw usage_error{"ramie: semaphore: release of a negative number, or of more than its maximum of " +
-                    std::to_string(most) + " permits"};
+void throw_too_many_permits(std::ptrdiff_t n, std::uint64_t free, std::ptrdiff_t most) {
+  throw usage_error{"ramie: semaphore: release(" + std::to_string(n) + ") with " + std::to_string(free) +
+                    " free permits; the maximum is " + std::to_string(most)};
 }
 
 std::ptrdiff_t checked_limit(std::ptrdiff_t limit) {
@@ -37,7 +37,7 @@ void latch::count_down(std::ptrdiff_t n) {
   const std::uint64_t left = queue_.lock();
   if (n < 0 || static_cast<std::uint64_t>(n) > left) [[unlikely]] {
     queue_.unlock(left);
-    throw usage_error{"ramie: latch: count_down(" + std::to_string(n) + ") with " + std::to_string(left) + " left"};
+    throw usage_error{"ramie: latch: count_down(" + std::to_string(n) + ") with a count of " + std::to_string(left)};
   }
   const std::uint64_t rest = left - static_cast<std::uint64_t>(n);
   if (rest == 0) queue_.claim_all(woken);

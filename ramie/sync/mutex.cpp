@@ -194,7 +194,7 @@ bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_l
   if (is_mine()) {
     if (deadline != nullptr) return false;
     throw usage_error{"ramie: mutex: " + name_for_report() +
-                      " locks it and holds it already; it would wait for itself (use recursive_mutex)"};
+                      " locks a mutex that it already holds (use recursive_mutex)"};
   }
   if (detail::worker_base* w = detail::current_worker(); w != nullptr) w->count_contended();
   const detail::owned_wait_site site{{detail::mutex_reason, where}, &owner_};
@@ -303,7 +303,7 @@ void mutex::unlock_slowly() noexcept {
 }
 
 void mutex::unlocked_by_stranger() const {
-  throw usage_error{"ramie: mutex: " + name_for_report() + " unlocks it but does not hold it"};
+  throw usage_error{"ramie: mutex: " + name_for_report() + " unlocks a mutex that it does not hold"};
 }
 
 void mutex::destroyed_in_use() const noexcept {

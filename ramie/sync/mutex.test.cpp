@@ -63,7 +63,7 @@ TYPED_TEST(mutexes, name_a_recursive_lock) {
   const auto use = [] {
     TypeParam m;
     std::lock_guard guard{m};
-    EXPECT_TRUE(contains(message_of<usage_error>([&] { m.lock(); }), "holds it already"));
+    EXPECT_TRUE(contains(message_of<usage_error>([&] { m.lock(); }), "already holds"));
   };
   use();
   run(use);

@@ -4,6 +4,8 @@
 
 namespace ramie {
 
-void recursive_mutex::throw_too_deep() { throw usage_error{"ramie: recursive_mutex: locked too often"}; }
+void recursive_mutex::throw_too_deep() {
+  throw usage_error{"ramie: recursive_mutex: locked more than 4,294,967,295 times"};
+}
 
 }  // namespace ramie

@@ -15,7 +15,7 @@
 namespace ramie {
 
 namespace detail {
-[[noreturn]] void throw_too_many_permits(std::ptrdiff_t most);
+[[noreturn]] void throw_too_many_permits(std::ptrdiff_t n, std::uint64_t free, std::ptrdiff_t most);
 }
 
 /// Fibers and plain threads may use all of it alike. It may be destroyed as soon as there is no waiter, even if a
@@ -25,16 +25,17 @@ class counting_semaphore {
   static_assert(LeastMax >= 0);
 
  public:
-  /// Starts with `permits` free permits.
+  /// Starts with `permits` free permits, from 0 to max(); not checked.
   constexpr explicit counting_semaphore(std::ptrdiff_t permits) noexcept
       : queue_{static_cast<std::uint64_t>(permits)} {}
   counting_semaphore(const counting_semaphore&) = delete;
   counting_semaphore& operator=(const counting_semaphore&) = delete;
 
+  /// The most permits that may be free at a time.
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
 
   /// Takes a permit; suspends until there is one. Throws `cancelled` if the fiber is asked to stop while it waits;
-  /// resource_error if there is no stack for other work. It has no permit then.
+  /// resource_error if there is no stack for other work. In both cases it has taken no permit.
   RAMIE_ALWAYS_INLINE void acquire(std::source_location where = std::source_location::current()) {
     if (take_free()) [[likely]]
       return;
@@ -73,7 +74,7 @@ class counting_semaphore {
     std::uint64_t rest = static_cast<std::uint64_t>(n);
     if (n < 0 || rest > static_cast<std::uint64_t>(LeastMax) - free) [[unlikely]] {
       queue_.unlock(free);
-      detail::throw_too_many_permits(LeastMax);
+      detail::throw_too_many_permits(n, free, LeastMax);
     }
     while (rest > 0 && queue_.claim_first(woken)) --rest;
     queue_.unlock(free + rest);

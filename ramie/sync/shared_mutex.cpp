@@ -28,7 +28,7 @@ bool shared_mutex::lock_slowly(std::uint64_t how, const detail::steady_time* dea
     queue_.unlock(value + how);
     return true;
   }
-  const detail::wait_site site{how == writer ? "shared_mutex" : "shared_mutex, shared", where};
+  const detail::wait_site site{how == writer ? "shared_mutex" : "shared_mutex (read)", where};
   detail::queued_wait node;
   node.tag = how;
   detail::wait pause{detail::wait::kind::uninterruptible, site};

@@ -413,8 +413,8 @@ wake_reason wait::suspend_fiber() {
     if ((word & cancellable) != 0) {
       if (!withdraw()) continue;
       throw resource_error{
-          "ramie: cannot suspend: no stack to be had for other work (see vm.max_map_count, RLIMIT_AS, "
-          "vm.overcommit_memory)",
+          "ramie: cannot suspend: no stack available for the worker's other work (limits: vm.max_map_count, "
+          "RLIMIT_AS, vm.overcommit_memory)",
           ENOMEM};
     }
     os_sleep(1'000'000);  // stalls this worker, as a plain thread would, until stacks are available again

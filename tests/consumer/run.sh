@@ -89,7 +89,7 @@ watched_user() { # prefix
   [[ ! -e $work/address ]] || expect 42 "$work/address"
   by_pkg_config "$1" "$work/thread" -fsanitize=thread
   [[ ! -e $work/thread ]] || ! setarch -R true 2>/dev/null || {
-    ! setarch -R "$work/thread" 2>"$work/thread.log" && grep -q "linked with was not" "$work/thread.log"
+    ! setarch -R "$work/thread" 2>"$work/thread.log" && grep -q "the ramie library is not" "$work/thread.log"
   } || {
     cat "$work/thread.log"
     exit 1

@@ -42,10 +42,10 @@ class Looks:
     def test_fibers(self):
         self.assertRegex(
             self.said,
-            rf'fiber "left" 0x\w+: waits for channel receive since [\d.]+ s{self.vaguely}, at .*subject.cpp:\d+\n',
+            rf'fiber "left" 0x\w+: waits for channel receive \([\d.]+ s{self.vaguely}\), at .*subject.cpp:\d+\n',
         )
         self.assertRegex(
-            self.said, r'fiber "right" 0x\w+: waits for mutex since .*subject.cpp:\d+, which fiber "main" 0x\w+ holds\n'
+            self.said, r'fiber "right" 0x\w+: waits for mutex \(.*subject.cpp:\d+, which fiber "main" 0x\w+ holds\n'
         )
         self.assertRegex(self.said, r'fiber "main" 0x\w+: runs on subject/0')
 

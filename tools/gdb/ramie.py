@@ -230,9 +230,9 @@ class Now:
     def since(self, then):
         """In words, for a sentence."""
         if self.live:
-            return f" since {(self.known - then) / 1e9:.3f} s"
+            return f" ({(self.known - then) / 1e9:.3f} s)"
         passed_ms = (self.known - then) // 1_000_000
-        return f" since {passed_ms / 1e3:.3f} s or longer" if passed_ms > 0 else ""
+        return f" ({passed_ms / 1e3:.3f} s or longer)" if passed_ms > 0 else ""
 
 
 def fibers(layout):
@@ -372,7 +372,7 @@ class Fibers(gdb.Command):
             print(f"{chosen} {fiber.number:<4} {fiber.task.title()}: {fiber.state}")
             count += 1
         if count == 0:
-            print("no fiber has begun and not ended")
+            print("no running or waiting fibers")
 
 
 class Backtrace(gdb.Command):
