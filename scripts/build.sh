@@ -4,8 +4,8 @@ help_build() {
   cat <<'END'
 usage: ./run build [PRESET...]
 
-Builds presets of CMakePresets.json (release if none is named) into build/PRESET. Which differences they are for is in
-CONTRIBUTING.md. RAMIE_JOBS says how many jobs run at once.
+Builds presets of CMakePresets.json (default: release) into build/PRESET. CONTRIBUTING.md lists the presets and what each is
+for. RAMIE_JOBS says how many jobs run at once.
 END
 }
 
@@ -13,7 +13,7 @@ help_clean() {
   cat <<'END'
 usage: ./run clean [PRESET...]
 
-Deletes what was built, of these presets or of all. Results of the lab (build/bench, compare, costs) stay.
+Deletes the build folders of these presets, or of all. Results of benchmarks (build/bench, compare, costs) stay.
 END
 }
 

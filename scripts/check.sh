@@ -9,24 +9,24 @@ usage: ./run check [NAME...]
 
 What a change has to pass besides ./run test; without names, all of it:
 
-  house     rules of the house: length, floors, headers that compile alone (scripts/house_check.py)
+  house     project rules: file length, include order of folders, self-contained headers (scripts/house_check.py)
   format    clang-format
-  docs      Doxygen finds nothing to complain of
+  docs      Doxygen without warnings
   report    the lab's page in a real browser
-  tidy      clang-tidy, of what has changed since it was found clean
-  cppcheck  cppcheck, of the library
-  clang     release and its tests, by clang and without precompiled headers
+  tidy      clang-tidy on files that changed since their last clean run
+  cppcheck  cppcheck on the library
+  clang     builds and tests release with clang, without precompiled headers
   aarch64   the tests of the library under an emulator
-  tsan      all tests under ThreadSanitizer; no test is tried twice
+  tsan      all tests under ThreadSanitizer; failed tests are not retried
   asan      all tests under AddressSanitizer and UndefinedBehaviorSanitizer
   fuzz      each fuzzer for RAMIE_FUZZ_SECONDS (20)
   models    the kernels' models in tests/models, searched exhaustively by SPIN
 
-Only if it is named, first, and then with arguments of its own (--help); needs ./run build release:
+Not part of the default. Must be the first name; see ./run check mutants --help. Needs ./run build release:
 
-  mutants   small mistakes in the protocols, one at a time: which do the interleaving tests not notice? Fails if there are any
+  mutants   puts small mistakes into the protocols, one at a time, and fails if the interleaving tests miss one
 
-RAMIE_TIDY_MINUTES ends `tidy` early, which goes on from there the next time.
+RAMIE_TIDY_MINUTES limits the time of `tidy`; the next run continues from there.
 END
 }
 
@@ -34,7 +34,7 @@ help_docs() {
   cat <<'END'
 usage: ./run docs
 
-Makes the reference of the API, with the documents, in build/docs/index.html. Fails if Doxygen complains.
+Builds the API reference and the documentation in build/docs/index.html. Fails if Doxygen warns.
 END
 }
 
@@ -42,7 +42,7 @@ help_format() {
   cat <<'END'
 usage: ./run format [--check]
 
-Formats the C++ sources, or says which are not formatted.
+Formats the C++ sources, or lists those that are not formatted.
 END
 }
 

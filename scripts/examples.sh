@@ -2,9 +2,9 @@
 
 help_example() {
   cat <<'END'
-usage: ./run example NAME [ARGS]
+usage: ./run example [NAME [ARGS]]
 
-Builds and runs one of examples/; without a name it lists them.
+Builds and runs one of examples/; without a name, lists them.
 END
 }
 
@@ -12,7 +12,7 @@ help_trace() {
   cat <<'END'
 usage: ./run trace EXAMPLE [FILE]
 
-Runs an example and writes what its workers did into FILE (build/trace.json), for https://ui.perfetto.dev.
+Runs an example and writes a trace of its workers into FILE (default: build/trace.json), for https://ui.perfetto.dev.
 END
 }
 

@@ -4,8 +4,8 @@ help_setup() {
   cat <<'END'
 usage: ./run setup
 
-Installs all that the other commands need, and a compiler cache, which none of them needs. What could not be installed, and
-what is left out without it, is repeated in the last lines.
+Installs everything that the other commands need, and ccache (optional). The last lines list what could not be installed and
+what that disables.
 END
 }
 
@@ -69,7 +69,7 @@ update_apt_lists() {
 need() {
   local item missing=()
   if ! command -v dpkg-query >/dev/null; then
-    note "not a Debian or Ubuntu: make sure that these, or what they are called here, are installed: ${*%%=*}"
+    note "not a Debian or Ubuntu: install these packages, or the equivalents of your distribution: ${*%%=*}"
     return 0
   fi
   for item in "$@"; do

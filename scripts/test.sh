@@ -4,15 +4,16 @@ help_test() {
   cat <<'END'
 usage: ./run test [ARGS]
 
-Builds and tests release, all of it, and debug, the floors up to inspect: they depend on how frames are laid out. ARGS go to ctest:
+Builds and tests the release preset, and in the debug preset the folders from base to inspect, where optimisation hides mistakes of
+frames, registers and unwinding. ARGS go to ctest:
 
-  ./run test -R '^channel'             the tests of one floor
+  ./run test -R '^channel'             the tests of one folder
   ./run test -R channel.close          the cases of one source, ramie/channel/close.test.cpp
-  ./run test -R channel.close.SUITE    those of them whose names, SUITE.CASE, begin like this
+  ./run test -R channel.close.SUITE    only the cases whose name, SUITE.CASE, starts with SUITE
 
-A test is the run of a program over the cases of one source. The last line counts cases. No test is tried twice.
+For ctest, one test is one source file; the last line counts single cases. Failed tests are not retried.
 
-  RAMIE_TEST_PRESETS  which presets are tested (release debug); of any but these two, everything
+  RAMIE_TEST_PRESETS  presets to test (default: release debug); other presets run all tests
   RAMIE_JOBS          how many jobs run at once
 END
 }
@@ -21,7 +22,7 @@ help_coverage() {
   cat <<'END'
 usage: ./run coverage [ARGS]
 
-Runs the tests in a build that counts, and says which lines and branches of ramie/ they reach, by file in
+Runs the tests in an instrumented build, and lists the lines and branches of ramie/ that they reach, by file in
 build/coverage/lines.txt and branches.txt. ARGS go to ctest.
 END
 }

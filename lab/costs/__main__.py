@@ -83,14 +83,14 @@ def load(path):
     except (OSError, ValueError) as error:
         raise CostsError(f"{path}: {error}") from None
     if not isinstance(document, dict) or document.get("program") != "ramie costs":
-        raise CostsError(f"{path}: is no results file of ./run costs")
+        raise CostsError(f"{path}: is not a results file of ./run costs")
     return document
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./run costs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="into docs/costs.md, too")
-    parser.add_argument("--from", dest="file", help="do not measure: the results of an earlier time")
+    parser.add_argument("--write", action="store_true", help="also write docs/costs.md")
+    parser.add_argument("--from", dest="file", help="use an earlier results file instead of measuring")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"how often each is measured ({RUNS})")
     parser.add_argument("--quick", action="store_true", help="small sizes, some seconds: to try this program")
     parser.add_argument("--lab", type=Path, default=LAB, help=argparse.SUPPRESS)

@@ -158,14 +158,14 @@ def main():
             command.add_argument("--lab", default="build/release/bin/ramie-lab")
             command.add_argument("--runs", type=int, default=5)
             command.add_argument("--patience", type=float, default=0, metavar="MINUTES",
-                                 help="for so long measure only while nobody else uses the machine; then stop")
-            command.add_argument("--typed", action="store_true", help="only what FILE has from a document, in its place")
-            command.add_argument("--again", action="store_true", help="add to what FILE has: the best of all counts")
+                                 help="measure for at most this long, and only while the machine is idle")
+            command.add_argument("--typed", action="store_true", help="update only the figures that FILE takes from a document")
+            command.add_argument("--again", action="store_true", help="keep the best of old and new results")
         else:
             command.add_argument("file", nargs="?", default=STORED)
         if name == "predict":
             command.add_argument("--cores", default="4,8,16,32,64,128")
-            command.add_argument("--experiments", default="", help="those whose name has this in it")
+            command.add_argument("--experiments", default="", help="filter: part of a name")
     options = parser.parse_args()
     options.what(options)
 

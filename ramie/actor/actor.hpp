@@ -42,23 +42,24 @@ class actor {
   /// Ends the actor after this handler, or after its constructor. What waits in the mailbox goes to the dead letters.
   void stop() noexcept { cell().ending = true; }
 
-  /// When `other` has ended (at once if it has already), on(ramie::down) is told, once for each call. What a supervisor
-  /// restarts has not ended; with monitoring::incarnation it is told of that, too. A restart of this actor itself takes
-  /// its monitors back, and the notes that have not been handled. Throws std::bad_alloc.
+  /// Sends this actor a `down` message when `other` ends, immediately if it has ended already; one for each call. A
+  /// restart by a supervisor does not count as an end, unless `of` is monitoring::incarnation. If this actor itself is
+  /// restarted, its monitors and unhandled `down` messages are dropped. Throws std::bad_alloc.
   void monitor(const any_actor& other, monitoring of = monitoring::actor) {
     static_assert(detail::handles_message<A, down>, "ramie: an actor that monitors others needs on(ramie::down)");
     detail::monitor_actor(cell(), *other.cell(), &detail::act_on_tell<A, down>, of == monitoring::incarnation);
   }
-  /// Takes all monitors of `other` back. One that has ended may still be in the mailbox.
+  /// Removes this actor's monitors of `other`. A `down` message that was already sent may still arrive.
   void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell(), *other.cell()); }
-  /// When one of the two ends abnormally, so does the other, unless it has an on(ramie::exit_signal): then that is told
-  /// (of normal ends too). A restart is an end: a link ties this incarnation to the other's. Two actors have one link
-  /// at most, however often they ask for it. Throws std::bad_alloc.
+  /// If either actor ends abnormally, the other ends too, unless it handles `exit_signal`; then it gets that message
+  /// instead, for normal ends as well. A restart also breaks the link. Two actors have one link at most, however often
+  /// they ask for it. Throws std::bad_alloc.
   void link(const any_actor& other) { detail::link_actors(cell(), *other.cell()); }
+  /// Removes the link with `other`, if there is one.
   void unlink(const any_actor& other) noexcept { detail::unlink_actors(cell(), *other.cell()); }
 
-  /// This actor gets `m` after `delay`, if this incarnation of it is alive then; there is always room for it. Throws
-  /// std::bad_alloc.
+  /// Sends `m` to this actor after `delay`, unless it ends or is restarted first. Ignores the mailbox's capacity.
+  /// Throws std::bad_alloc.
   template <class T>
   timer_handle send_after(std::chrono::nanoseconds delay, T&& m) {
     using M = detail::message_for<A, T>;
@@ -90,8 +91,8 @@ class actor {
     detail::ask_by_sink<B, M>(*other.cell(), std::forward<T>(m), detail::then_sink<R, F>{cell(), std::move(then)});
   }
 
-  /// From the next message on these functions handle the messages they take, instead of `on`; each must return what
-  /// `on` returns. Others go to `on` as before. Replaces what an earlier `become` set. Throws std::bad_alloc.
+  /// From the next message on, these functions replace `on` for the message types they take; each must return what `on`
+  /// returns. Other messages go to `on` as before. Replaces what an earlier `become` set. Throws std::bad_alloc.
   template <class... Handlers>
   void become(Handlers... handlers) {
     detail::change_behaviour(cell(), detail::make_behaviour<A>(std::move(handlers)...));
@@ -101,8 +102,7 @@ class actor {
 
   /// Puts the message that is being handled aside; a request is not answered, whatever the handler returns. The handler
   /// must not have moved from it: take it by const reference, or give it back by stash(std::move(m)). If the handler
-  /// fails all the same, the message is lost, as others are. Throws std::bad_alloc; stash_full, see
-  /// actor_options::stash_capacity.
+  /// then throws, the message is lost. Throws std::bad_alloc; stash_full, see actor_options::stash_capacity.
   void stash() { detail::stash_current(cell()); }
   template <class M>
     requires(!std::is_lvalue_reference_v<M>)

@@ -5,8 +5,8 @@
 // read-modify-write.
 //
 //  A1 A sender puts its message into `mail`. If the actor was not scheduled, it is now, and the sender makes it ready.
-//     So it is in at most one queue, and runs on at most one worker. Who schedules an actor has it for himself until it
-//     is ready: so that first message goes straight into `batch`, which is empty then, and need not be taken out of
+//     So it is in at most one queue, and runs on at most one worker. Whoever schedules an actor owns it until it is
+//     ready: so that first message goes straight into `batch`, which is empty then, and need not be taken out of
 //     `mail`. (Not where the mailbox is bounded, or where a fiber waits for its mail.)
 //  A2 A worker runs it in place on the loop's stack. It handles `batch`, then takes all mail at once (one message at a
 //     time if the mailbox is bounded), up to `burst` messages in all, urgent ones first. A handler that suspends turns

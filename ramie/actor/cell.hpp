@@ -30,7 +30,7 @@ struct actor_type : resident_type {
   bool plain_state;  // its destructor does nothing
 };
 
-/// Who waits for an actor's end.
+/// One waiter for an actor's end.
 struct joiner : wait_node {
   bool incarnation = false;  // a restart counts as well
 };
@@ -55,8 +55,8 @@ struct actor_cell : resident {
 
   message_queue mail;    // lock
   message_queue urgent;  // lock
-  /// Taken out of `mail`, not handled yet; the running actor's own, or whose who schedules it. `last` is kept by fiber
-  /// actors only, for others add nothing behind.
+  /// Taken out of `mail`, not handled yet; belongs to the running actor, or to the thread that schedules it. `last` is
+  /// kept by fiber actors only, for others add nothing behind.
   message_queue batch;
   message* handling = nullptr;              // the same
   waiter_ref receiving;                     // lock: fiber actors, while they wait for mail
@@ -64,7 +64,7 @@ struct actor_cell : resident {
   wait_list<joiner> joiners;                // lock
   atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
   std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own and those dropped again
-  bool scheduled = true;                    // lock: not just waiting for mail, so who sends need not make it ready
+  bool scheduled = true;                    // lock: not just waiting for mail, so senders need not make it ready
   std::uint8_t status = 0;                  // lock, and changed by the running actor alone: closed, waiting, ...
   atomic<std::uint8_t> interrupts{0};       // written under the lock: see above
   bool ending = false;                      // the running actor's own: stop was called
@@ -240,9 +240,10 @@ inline constexpr std::size_t offset_of_state =
 
 /// Memory for a cell and its state. Throws std::bad_alloc.
 actor_cell* allocate_cell(const actor_type& type, std::size_t size, std::uint8_t list);
-/// For the calling worker's runtime. Throws usage_error on a plain thread, or after shutdown began, std::bad_alloc.
+/// For the calling worker's runtime. Throws usage_error on a plain thread, `cancelled` while the runtime shuts down,
+/// std::bad_alloc.
 void prepare_cell(actor_cell& c, const actor_options* options);
-/// Its state is there: mail may come. Throws usage_error after shutdown began.
+/// Its state is there: mail may come. Throws `cancelled` while the runtime shuts down.
 void enlist_cell(actor_cell& c);
 /// One that was never enlisted, or whose constructor threw: within a handler of that exception.
 void abandon_cell(actor_cell& c) noexcept;

@@ -222,7 +222,7 @@ void actor_cell::let_a_sender_in() noexcept {
     if (wake(n->waiter)) return;
 }
 
-// The count and the look for senders belong together: who comes in between would find no room, and wait for ever.
+// The count and the look for senders belong together: a sender in between would find no room, and wait forever.
 void actor_cell::make_room_by(message& out) noexcept {
   if ((out.flags & (message::lifecycle | message::kept)) != 0) return;
   if (!RAMIE_PLANT(room_counted_late)) {

@@ -29,8 +29,8 @@ struct dead_letter_counts {
 };
 [[nodiscard]] dead_letter_counts dead_letters() noexcept;
 
-/// `hook` is called for each dead letter from now on, by whoever finds it, on any thread, maybe several at once. It
-/// must not suspend, throw, or send messages. An empty one: none. Any thread; throws std::bad_alloc.
+/// `hook` is called for each later dead letter, on any thread and possibly concurrently. It must not suspend, throw, or
+/// send messages. An empty one: none. Any thread; throws std::bad_alloc.
 void on_dead_letter(std::function<void(const dead_letter&)> hook);
 
 }  // namespace ramie

@@ -20,10 +20,10 @@ enum class exit_kind : std::uint8_t {
   gave_up,   // a supervisor: its children failed too often
 };
 
-/// What a monitor of an actor is about.
+/// What a monitor of an actor reports.
 enum class monitoring : std::uint8_t {
-  actor,        // its end for good: a restart by its supervisor is none
-  incarnation,  // the end of the one that runs now, whatever comes after
+  actor,        // only its final end, not restarts
+  incarnation,  // the end of the one that runs now, also if a restart follows
 };
 
 /// The name of the kind, as spelled above.

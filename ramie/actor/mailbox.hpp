@@ -25,7 +25,7 @@ class fiber_actor_state;
 
 }  // namespace detail
 
-/// The mailbox of a fiber actor that takes messages of types Ms. Used by that actor alone: the function that got it.
+/// The mailbox of a fiber actor that takes messages of types Ms. Only for the function that it was passed to.
 template <class... Ms>
 class mailbox {
  public:
@@ -35,8 +35,8 @@ class mailbox {
   mailbox(const mailbox&) = delete;
   mailbox& operator=(const mailbox&) = delete;
 
-  /// The oldest message; suspends until there is one. Nothing when the actor is to end (stop, kill, shutdown). Throws
-  /// `cancelled` if its fiber is cancelled otherwise.
+  /// The oldest message; suspends until there is one. Returns nothing when the actor has to end (stop, kill, shutdown).
+  /// Throws `cancelled` if a deadline or a scope inside the function ends the wait.
   any_message receive(std::source_location where = std::source_location::current()) {
     return take(detail::receive_message(cell_, nullptr, nullptr, nullptr, where));
   }
@@ -47,11 +47,13 @@ class mailbox {
     return take(detail::receive_message(cell_, nullptr, nullptr, &deadline, where));
   }
   /// The oldest message of type M for which pred(const M&) is true; others stay in the mailbox, in their order.
+  /// Suspends, ends and throws as `receive` does.
   template <class M, class Predicate>
     requires(std::same_as<M, Ms> || ...)
   std::optional<M> receive_if(Predicate pred, std::source_location where = std::source_location::current()) {
     return take_as<M>(detail::receive_message(cell_, &matches<M, Predicate>, &pred, nullptr, where));
   }
+  /// The same; nothing after `timeout` either.
   template <class M, class Predicate>
     requires(std::same_as<M, Ms> || ...)
   std::optional<M> receive_if_for(std::chrono::nanoseconds timeout, Predicate pred,
@@ -73,7 +75,7 @@ class mailbox {
     detail::monitor_actor(cell_, *other.cell(), &detail::act_on_tell<mailbox, down>, of == monitoring::incarnation);
   }
   void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell_, *other.cell()); }
-  /// As actor::link; with `exit_signal` among Ms it is told instead of dying.
+  /// Same as actor::link; if Ms contains `exit_signal`, the actor gets that message instead of ending.
   void link(const any_actor& other) { detail::link_actors(cell_, *other.cell()); }
   void unlink(const any_actor& other) noexcept { detail::unlink_actors(cell_, *other.cell()); }
 

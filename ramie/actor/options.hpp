@@ -17,18 +17,18 @@ enum class overflow {
 };
 
 struct actor_options {
-  /// Messages that may wait; 0: no bound. What the actor handles at the moment is not counted, nor is what ramie itself
-  /// sends (stop, down, exit_signal).
+  /// Messages that may wait; 0: no bound. The message being handled does not count, nor does what ramie itself sends
+  /// (stop, down, exit_signal).
   std::size_t mailbox_capacity = 0;
   ramie::overflow overflow = ramie::overflow::block_sender;
-  /// Shows in reports. Empty: none.
+  /// Name in reports. Empty: none.
   std::string name{};
   /// While a supervisor restarts the actor, requests wait instead of failing with actor_down.
   bool asks_wait_for_restart = false;
-  /// The number of the worker that alone may run it, from 0; -1: any may.
+  /// Pins the actor to this worker (0-based); -1: no pin.
   int worker = -1;
   ramie::affinity affinity = affinity::automatic;
-  /// For a scheduling_policy of the user's own; what it means is the policy's to say.
+  /// For a user's scheduling_policy, which defines its meaning.
   int priority = 0;
   /// Messages that actor::stash may put aside; then it throws stash_full. 0: as many as the mailbox may hold.
   std::size_t stash_capacity = 0;

@@ -17,8 +17,8 @@
 
 namespace ramie {
 
-/// A reference to an actor of whatever class, or to none. It keeps no actor alive, only the memory of its block.
-/// Copying costs an atomic increment. All calls from any thread, and never on an empty one unless said otherwise.
+/// A reference to an actor of any class; may be empty. It does not keep the actor running, only the memory of its
+/// block. Copying costs an atomic increment. Thread-safe. An empty reference may only be copied, compared and tested.
 class any_actor {
  public:
   any_actor() noexcept = default;
@@ -37,19 +37,19 @@ class any_actor {
   /// False if it refers to no actor. (A dead actor is one too.)
   [[nodiscard]] explicit operator bool() const noexcept { return cell_ != nullptr; }
 
-  /// Ends the actor when it has handled what was sent to it before; a fiber actor's receive returns nothing then. Does
-  /// not suspend. Throws std::bad_alloc.
+  /// Ends the actor when it has handled what was sent to it before; in a fiber actor, `receive` then returns nothing.
+  /// Does not suspend. Throws std::bad_alloc.
   void stop() const;
-  /// Ends the actor after the handler it is in; where that waits, it is cancelled. What waits in the mailbox goes to
-  /// the dead letters. Does not suspend.
+  /// Ends the actor after the current handler; if the handler waits, its wait is cancelled. What waits in the mailbox
+  /// goes to the dead letters. Does not suspend.
   void kill() const noexcept { cell_->kill(exit_reason{exit_kind::killed}); }
-  /// Suspends until the actor has ended, and tells why. One that is being restarted has not ended. Throws `cancelled`;
-  /// usage_error if called by the actor itself.
+  /// Suspends (a plain thread: blocks) until the actor has ended, and returns why. One that is being restarted has not
+  /// ended. Throws `cancelled`, resource_error; usage_error if called by the actor itself.
   exit_reason join(std::source_location where = std::source_location::current()) const {
     cell_->join(nullptr, false, where);
     return cell_->reason();
   }
-  /// As `join`, but gives up after `timeout`: then nothing.
+  /// Same as `join`, but returns nullopt after `timeout`. Also throws std::bad_alloc.
   std::optional<exit_reason> join_for(std::chrono::nanoseconds timeout,
                                       std::source_location where = std::source_location::current()) const {
     const auto deadline = detail::deadline_after(timeout);
@@ -71,7 +71,7 @@ class any_actor {
     return std::compare_three_way{}(a.cell_, b.cell_);
   }
 
-  /// For ramie's own floors. `adopt`: takes over a reference that was counted already.
+  /// Internal. `adopt`: takes over a reference that was counted already.
   struct adopt {};
   any_actor(detail::actor_cell* cell, adopt) noexcept : cell_{cell} {}
   explicit any_actor(detail::actor_cell& cell) noexcept : cell_{&cell} { cell.add_reference(); }
@@ -81,13 +81,13 @@ class any_actor {
   detail::actor_cell* cell_ = nullptr;
 };
 
-/// What a monitoring actor is told when the other has ended; see actor::monitor.
+/// Message to a monitoring actor: `who` has ended. See actor::monitor.
 struct down {
   any_actor who;
   exit_reason reason;
 };
 
-/// What an actor that handles it is told, instead of dying, when an actor ends that it is linked to.
+/// Message to a linked actor that handles it: `who` has ended. Without a handler the linked actor ends, too.
 struct exit_signal {
   any_actor who;
   exit_reason reason;
@@ -112,7 +112,7 @@ class actor_ref : public any_actor {
   using any_actor::any_actor;
 
   /// Sends a message. Suspends only if the mailbox is bounded, full and blocks senders; then it may throw `cancelled`.
-  /// Throws std::bad_alloc. An actor never blocks on itself: its own message is taken even if there is no room.
+  /// Throws std::bad_alloc. A message that an actor sends to itself is accepted even if the mailbox is full.
   template <class T>
   RAMIE_ALWAYS_INLINE tell_status tell(T&& m) const {
     using M = detail::message_for<A, T>;
@@ -127,9 +127,9 @@ class actor_ref : public any_actor {
     return cell()->post_urgent(
         detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
   }
-  /// Sends a request and suspends until its handler has returned: what it returned. If that is a reply<T>, until there
-  /// is an answer: a T. A fiber actor answers a ramie::request. Throws actor_down if the actor has ended, ends before
-  /// it answers, or is being restarted; broken_reply; mailbox_full; `cancelled`; usage_error if it asks itself;
+  /// Sends a request, suspends until its handler has returned, and returns its result; if that is a reply<T>, until
+  /// there is an answer: a T. A fiber actor answers a ramie::request. Throws actor_down if the actor has ended, ends
+  /// before it answers, or is being restarted; broken_reply; mailbox_full; `cancelled`; usage_error if it asks itself;
   /// std::bad_alloc.
   template <class T>
   RAMIE_ALWAYS_INLINE auto ask(T&& m, std::source_location where = std::source_location::current()) const {
@@ -146,8 +146,8 @@ class actor_ref : public any_actor {
     const auto deadline = detail::deadline_after(timeout);
     return detail::ask_and_wait<A, M>(*cell(), std::forward<T>(m), &deadline, where);
   }
-  /// Sends a request and does not wait for the reply: the future brings it, or what `ask` would have thrown. Suspends
-  /// as `tell` does.
+  /// Sends a request and does not wait for the reply: the future brings it, or what `ask` would have thrown
+  /// (mailbox_full, say). Suspends as `tell` does. Throws std::bad_alloc.
   template <class T>
   auto ask_async(T&& m) const {
     using M = detail::message_for<A, T>;
@@ -193,7 +193,7 @@ class recipient : public any_actor {
   recipient(const actor_ref<A>& ref) noexcept : any_actor{ref}, act_{&detail::act_on_tell<A, M>} {
     static_assert(detail::accepts_message<A, M>, "ramie: recipient: this actor does not take these messages");
   }
-  /// As actor_ref::tell.
+  /// Same as actor_ref::tell.
   tell_status tell(M m) const {
     return cell()->post(detail::make_message<detail::tell_node<M>>(act_, 0, std::move(m)));
   }

@@ -17,8 +17,9 @@ bool register_actor(std::string name, actor_cell& c, const type_info& type);
 actor_cell* find_actor(std::string_view name, const type_info* type) noexcept;
 }  // namespace detail
 
-/// Makes the actor known by this name until it ends (a restart is no end) or the name is given up. False if another
-/// living actor has the name, or this one has ended. Any thread; does not suspend. Throws std::bad_alloc.
+/// Makes the actor known by this name until it ends (a restart does not count) or unregister_name. `ref` must not be
+/// empty. False if another living actor has the name, or this one has ended. Any thread; does not suspend. Throws
+/// std::bad_alloc.
 template <class A>
 bool register_name(std::string name, const actor_ref<A>& ref) {
   return detail::register_actor(std::move(name), *ref.cell(), type_of<A>());
@@ -41,7 +42,7 @@ template <class A>
 /// std::bad_alloc.
 [[nodiscard]] std::vector<std::string> registered_names();
 
-/// The name is free again. False if it was. Any thread; does not suspend.
+/// Removes the name. Returns false if there was none. Any thread; does not suspend.
 bool unregister_name(std::string_view name) noexcept;
 
 }  // namespace ramie

@@ -92,9 +92,9 @@ actor_ref<mailbox<Ms...>> make_fiber_actor(const actor_options* options, F&& f) 
 
 }  // namespace detail
 
-/// Starts an actor of class A, constructed here from `args` by the caller. It costs no stack and no thread until it
-/// gets a message. Only within a runtime; does not suspend. Throws usage_error on a plain thread or after shutdown
-/// began, std::bad_alloc, and what A's constructor throws.
+/// Starts an actor of class A, constructed here from `args` by the caller. It uses no stack until it gets a message.
+/// Only within a runtime; does not suspend. Throws usage_error on a plain thread, `cancelled` once the runtime is
+/// shutting down (not inside `shield`), std::bad_alloc, and what A's constructor throws.
 template <class A, class... Args>
   requires(sizeof...(Args) == 0 ||
            !std::same_as<std::tuple_element_t<0, std::tuple<std::decay_t<Args>..., int>>, actor_options>)

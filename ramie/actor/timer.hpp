@@ -121,7 +121,7 @@ class timer_handle {
     if (timer_ != nullptr) timer_->cancel();
   }
 
-  /// For ramie's own floors.
+  /// Internal.
   explicit timer_handle(detail::actor_timer* timer) noexcept : timer_{timer} {}
 
  private:

@@ -29,7 +29,7 @@ class resource_error : public error {
   int code_;
 };
 
-/// A call that the state of its object forbids: join twice, join from itself, spawn after shutdown.
+/// A call that the state of its object forbids: join twice, join from itself, runtime::spawn after shutdown.
 class usage_error : public error {
  public:
   using error::error;

@@ -13,8 +13,8 @@
 
 namespace ramie {
 
-/// Cases for `select`, as for Go's reflect.Select. Reusable; a select over it allocates nothing, and takes as long as
-/// one over cases in the source. One fiber or thread at a time.
+/// Cases for `select`, as for Go's reflect.Select. Reusable; a select over it allocates nothing, and is as fast as one
+/// with fixed cases. One fiber or thread at a time.
 class case_list {
  public:
   case_list() noexcept = default;
@@ -37,14 +37,16 @@ class case_list {
     collect();
     return all_.size() - 1;
   }
-  /// A guard: a case that is not enabled is never ready. Throws std::out_of_range if there is no such place.
+  /// Enables or disables a case; a disabled case is never ready. Throws std::out_of_range if there is no such place.
   void enable(std::size_t place, bool on = true) {
     all_.at(place).on = on;
     collect();
   }
+  /// Throws std::out_of_range if there is no such place.
   [[nodiscard]] bool is_enabled(std::size_t place) const { return all_.at(place).on; }
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  /// Removes all cases.
   void clear() noexcept {
     all_.clear();
     pointers_.clear();

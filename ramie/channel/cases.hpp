@@ -159,7 +159,7 @@ inline constexpr bool keeps_outcome<guarded_case<C>> = keeps_outcome<C>;
 
 }  // namespace detail
 
-/// A case that receives: f(std::optional<T>), empty if the channel is closed and drained.
+/// A case that receives: f(std::optional<T>), nullopt if the channel is closed and empty.
 template <class T, class F>
 [[nodiscard]] recv_case<T, std::decay_t<F>> on_recv(channel<T>& from, F&& f) {
   static_assert(
@@ -168,16 +168,15 @@ template <class T, class F>
       "is closed");
   return {from, std::forward<F>(f)};
 }
-/// The same without a function: the element is put into `got`, empty if the channel is closed and drained.
+/// The same without a function: the element is put into `got`, nullopt if the channel is closed and empty.
 template <class T>
 [[nodiscard]] recv_case<T, detail::store_received<T>> on_recv(channel<T>& from, std::optional<T>& got) {
   return {from, detail::store_received<T>{&got}};
 }
 
 /// A case that sends `value`: f(channel_status), ok or closed. As with channel::send, an rvalue of type T is moved from
-/// only if it is sent, and otherwise stays with its owner. Other values are copied into the case, and moved from there
-/// when it is sent. Either case has to be made in the call of select. With std::ref(value) it refers to the value, and
-/// may be kept and used again; so may one with a value that a move leaves unchanged, like a number, which is copied.
+/// only if it is sent; other values are copied into the case. Either case has to be made in the call of select. A case
+/// of std::ref(value), or of a value that a move leaves unchanged (a number, say), may be kept and used again.
 template <class T, class U, class F>
 [[nodiscard]] auto on_send(channel<T>& to, U&& value, F&& f) {
   static_assert(std::constructible_from<T, U&&>, "ramie::on_send: the value cannot be made an element of this channel");
@@ -187,22 +186,24 @@ template <class T, class U, class F>
     return send_reference_case<T, std::decay_t<F>, true>{to, value, std::forward<F>(f)};
   else return send_case<T, std::decay_t<F>>{to, std::forward<U>(value), std::forward<F>(f)};
 }
+/// A case that sends what `value` refers to, by moving from it; it may be kept and used again.
 template <class T, class F>
   requires std::invocable<F&, channel_status>
 [[nodiscard]] send_reference_case<T, std::decay_t<F>, false> on_send(channel<T>& to, std::reference_wrapper<T> value,
                                                                      F&& f) {
   return {to, value.get(), std::forward<F>(f)};
 }
-/// Without a function, for select_value: its outcome is the std::optional<T>, or the channel_status.
+/// A case that receives, without a function, for select_value: its outcome is the std::optional<T>.
 template <class T>
 [[nodiscard]] recv_case<T, detail::keep_outcome> on_recv(channel<T>& from) {
   return {from, {}};
 }
+/// A case that sends, without a function, for select_value: its outcome is the channel_status.
 template <class T, class U>
 [[nodiscard]] auto on_send(channel<T>& to, U&& value) {
   return on_send(to, std::forward<U>(value), detail::keep_outcome{});
 }
-/// The same without a function: the outcome is put into `status`.
+/// A case that sends, without a function: the outcome is put into `status`.
 template <class T, class U>
 [[nodiscard]] auto on_send(channel<T>& to, U&& value, channel_status& status) {
   return on_send(to, std::forward<U>(value), [&status](channel_status s) { status = s; });

@@ -35,9 +35,8 @@ inline constexpr unbounded_t unbounded{};
 
 /// A queue of T between fibers, or plain threads, any number at either end; first in first out. With capacity 0 it is a
 /// rendezvous: a send ends when a receiver has the value. Neither copied nor moved; share it by reference or by
-/// std::shared_ptr. All members may be called from any fiber or thread. A channel may be destroyed when it has no users
-/// any more; a waiter woken by its last send, receive or close may destroy it, even while the other party has not yet
-/// returned from that call.
+/// std::shared_ptr. All members may be called from any fiber or thread. A channel may be destroyed once nothing waits
+/// on it, even before the call that woke the last waiter has returned.
 ///
 /// T is moved while the channel is locked: its move constructor must not suspend. If it throws, the exception leaves
 /// the call that was moving, the element stays where it was, and the channel stays usable.
@@ -63,15 +62,15 @@ class channel {
   }
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
-  /// Destroys the buffered elements. A waiter ends the process with a message.
+  /// Destroys the buffered elements. If anything still waits on it, the process ends with an error message.
   ~channel() {
     for (std::size_t left = core_.size.count(); left != 0; --left) drop_oldest();
     if (ring_ != nullptr) std::allocator<T>{}.deallocate(ring_, core_.places);
   }
 
-  /// Sends `value`; suspends (a plain thread: blocks) while there is no room and no receiver. `closed`: the channel is,
-  /// or was closed meanwhile; `value` is then untouched. Throws `cancelled` if the fiber is asked to stop while it
-  /// waits, and what moving T throws.
+  /// Sends `value`; suspends (a plain thread: blocks) while there is no room and no receiver. Returns `closed` if the
+  /// channel is closed, before or during the call; `value` is then unchanged. Throws `cancelled` if the fiber is asked
+  /// to stop while it waits, and what moving T throws.
   RAMIE_ALWAYS_INLINE channel_status send(T&& value, std::source_location where = std::source_location::current()) {
     return send_with(value, where, [](detail::wait& pause) RAMIE_LAMBDA_INLINE { return pause.suspend(); });
   }
@@ -80,7 +79,7 @@ class channel {
     T copy(value);
     return send(std::move(copy), where);
   }
-  /// As `send`, no later than `deadline`, of any clock, or for `timeout`: otherwise `timeout`.
+  /// Same as `send`, but gives up at `deadline`, of any clock, or after a duration: then `timeout`.
   template <class Clock, class Duration>
   [[nodiscard]] channel_status send_until(T&& value, std::chrono::time_point<Clock, Duration> deadline,
                                           std::source_location where = std::source_location::current()) {
@@ -118,15 +117,14 @@ class channel {
     return try_send(std::move(copy));
   }
 
-  /// Receives; suspends (a plain thread: blocks) while there is nothing. Empty: the channel is closed and drained.
-  /// Throws `cancelled` if the fiber is asked to stop while it waits, and what moving T throws.
+  /// Receives; suspends (a plain thread: blocks) while there is nothing. Returns nullopt when the channel is closed and
+  /// empty. Throws `cancelled` if the fiber is asked to stop while it waits, and what moving T throws.
   RAMIE_ALWAYS_INLINE std::optional<T> recv(std::source_location where = std::source_location::current()) {
     std::optional<T> got;
     recv_with(got, where, [](detail::wait& pause) RAMIE_LAMBDA_INLINE { return pause.suspend(); });
     return got;
   }
-  /// As `recv`, no later than `deadline`, of any clock, or for `timeout`. Tells why there is nothing: ok, closed or
-  /// timeout.
+  /// Same as `recv`, but gives up at `deadline`, of any clock, or after a duration. Returns ok, closed or timeout.
   template <class Clock, class Duration>
   channel_status recv_until(std::optional<T>& got, std::chrono::time_point<Clock, Duration> deadline,
                             std::source_location where = std::source_location::current()) {
@@ -140,7 +138,7 @@ class channel {
                           std::source_location where = std::source_location::current()) {
     return recv_until(got, detail::time_after(timeout), where);
   }
-  /// The same for those who need not know: empty in either case.
+  /// As above, without the reason: nullopt if the channel is closed, or too late.
   template <class Clock, class Duration>
   std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> deadline,
                               std::source_location where = std::source_location::current()) {
@@ -172,16 +170,19 @@ class channel {
   /// received. Closing again does nothing. Does not suspend.
   void close() noexcept { core_.close(); }
 
+  /// True once `close` was called. Does not suspend.
   [[nodiscard]] bool is_closed() const noexcept { return core_.closed.load(std::memory_order_acquire); }
-  /// How many elements are buffered; a moment's value.
+  /// How many elements are buffered; may be outdated at once.
   [[nodiscard]] std::size_t size() const noexcept { return core_.size.count(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  /// 4,294,967,295 if it is unbounded.
   [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity; }
   [[nodiscard]] channel_statistics statistics() const noexcept {
     return {size(), core_.senders.count(), core_.receivers.count()};
   }
 
-  /// For `for (T& x : channel)`: receives until the channel is closed and drained. Suspends.
+  /// For `for (T& x : channel)`: receives until the channel is closed and empty. `begin` and `++` receive: they
+  /// suspend, and throw as `recv` does.
   class iterator {
    public:
     using iterator_category = std::input_iterator_tag;

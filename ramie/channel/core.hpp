@@ -84,7 +84,7 @@ class tally {
 
  private:
   static constexpr std::uint64_t one_increase = std::uint64_t{1} << 32;
-  // Release: who sees that this count fell sees also what had been increased elsewhere before.
+  // Release: a thread that sees that this count fell sees also what had been increased elsewhere before.
   RAMIE_ALWAYS_INLINE void set(std::uint64_t both) noexcept { both_.store(both, std::memory_order_release); }
   atomic<std::uint64_t> both_{0};
 };

@@ -52,15 +52,15 @@ class channel_end {
   /// False if default-constructed, moved from, or reset. Anything else then throws usage_error.
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  /// Are all ends of the other kind gone? A moment's answer.
+  /// True if all ends of the other kind are gone; may be outdated at once.
   [[nodiscard]] bool is_closed() const { return get("is_closed").is_closed(); }
-  /// How many elements are buffered; a moment's value.
+  /// How many elements are buffered; may be outdated at once.
   [[nodiscard]] std::size_t size() const { return get("size").size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] std::size_t capacity() const { return get("capacity").capacity(); }
   [[nodiscard]] channel_statistics statistics() const { return get("statistics").statistics(); }
 
-  /// For ramie's own.
+  /// Internal.
   explicit channel_end(shared_channel<T>& state) noexcept : state_{&state} { enter(); }
   [[nodiscard]] channel<T>& get(const char* call) const {
     if (state_ == nullptr) [[unlikely]]
@@ -92,8 +92,8 @@ class channel_end {
 }  // namespace detail
 
 /// A sending end of a channel made by make_channel; copies share it. When the last one is destroyed the channel closes.
-/// All of it may be called from any fiber or thread, and one end by several at once; only assignment, `reset` and the
-/// destructor need it alone. The functions are those of channel; `closed` means that no receiver is left.
+/// Thread-safe, except for assignment, `reset` and destruction. The functions are those of channel; `closed` means that
+/// no receiver is left.
 template <class T>
 class sender : public detail::channel_end<T, 0> {
  public:
@@ -158,13 +158,15 @@ class receiver : public detail::channel_end<T, 1> {
   channel_status try_recv(std::optional<T>& got) const { return this->get("try_recv").try_recv(got); }
   std::optional<T> try_recv() const { return this->get("try_recv").try_recv(); }
 
-  /// For `for (T& x : receiver)`: receives until the channel is closed and drained. Suspends.
+  /// For `for (T& x : receiver)`: receives until the channel is closed and empty. `begin` and `++` receive: they
+  /// suspend, and throw as `recv` does.
   [[nodiscard]] auto begin(std::source_location where = std::source_location::current()) const {
     return this->get("begin").begin(where);
   }
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 };
 
+/// What make_channel returns.
 template <class T>
 struct channel_ends {
   ramie::sender<T> sender;
@@ -183,19 +185,24 @@ template <class T>
   return {sender<T>{state}, receiver<T>{state}};
 }
 
-// For select, as the same of channel. The end has to stay until the select has returned.
+/// For select, same as on_recv of a channel. The end has to stay until the select has returned. Throws usage_error for
+/// an empty end.
 template <class T, class F>
 [[nodiscard]] auto on_recv(const receiver<T>& from, F&& f) {
   return on_recv(from.get("on_recv"), std::forward<F>(f));
 }
+/// The same without a function, for select_value.
 template <class T>
 [[nodiscard]] auto on_recv(const receiver<T>& from) {
   return on_recv(from.get("on_recv"));
 }
+/// For select_value, same as on_send of a channel. The end has to stay until the select has returned. Throws
+/// usage_error for an empty end.
 template <class T, class U>
 [[nodiscard]] auto on_send(const sender<T>& to, U&& value) {
   return on_send(to.get("on_send"), std::forward<U>(value));
 }
+/// The same with a function f(channel_status), or a channel_status that gets the outcome.
 template <class T, class U, class F>
 [[nodiscard]] auto on_send(const sender<T>& to, U&& value, F&& f) {
   return on_send(to.get("on_send"), std::forward<U>(value), std::forward<F>(f));

@@ -78,10 +78,11 @@ class ready_case final : public Waitable {
   F f_;
 };
 
-/// The case in which x.wait(), x.get() or x.join() would not have to wait: f(), which may then call it. An automatic
-/// event is reset by that, as by `wait`. `x` is an event, latch, wait_group, future, shared_future or the join_handle
-/// of a fiber; it has to stay until the select has returned. Several selects may wait for one; for a fiber only one,
-/// and nobody else who joins it: usage_error. Throws usage_error for a future or handle that holds nothing.
+/// Ready when x.wait(), x.get() or x.join() would not wait; calls f(), which may then call it. An automatic event is
+/// reset by that, as by `wait`. `x` is an event, latch, wait_group, future, shared_future or the join_handle of a
+/// fiber; it has to stay until the select has returned. Several selects may wait for the same x, except for a
+/// join_handle: only one select or join at a time, otherwise usage_error. Throws usage_error for a future or handle
+/// that holds nothing.
 template <std::invocable F = detail::do_nothing>
 [[nodiscard]] auto on_ready(event& x, F&& f = {}) {
   using rule = detail::queue_rule;
@@ -106,7 +107,7 @@ template <class R, std::invocable F = detail::do_nothing>
   return ready_case<detail::join_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::task_of(x)};
 }
 
-/// The case that takes a permit of `from`: f(), which has it.
+/// Acquires a permit of `from`, then calls f(), which has to release it.
 template <std::ptrdiff_t Most, std::invocable F = detail::do_nothing>
 [[nodiscard]] auto on_acquire(counting_semaphore<Most>& from, F&& f = {}) {
   return ready_case<detail::queue_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::queue(from),

@@ -154,24 +154,25 @@ outcome_of<Given...> outcome_at(std::size_t fired, std::index_sequence<Place...>
 
 /// Waits until one of the cases is ready, performs it, and calls its function; returns its place among the arguments.
 /// Of several ready ones each is equally likely. A closed channel is ready. The same channel may be in several cases; a
-/// select never meets itself; a case that is twice among the arguments counts once. Nothing is allocated. Suspends (a
-/// plain thread: blocks), not with `otherwise`. Throws `cancelled` if the fiber is asked to stop while it waits; what
-/// moving an element, or the function, throws.
+/// select does not match its own cases; a case that is twice among the arguments counts once. Nothing is allocated.
+/// Suspends (a plain thread: blocks) unless there is an `otherwise` case. Throws `cancelled` if the fiber is asked to
+/// stop while it waits; what moving an element, or the function, throws.
 template <class First, class... Cases>
   requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
 RAMIE_ALWAYS_INLINE std::size_t select(First&& first, Cases&&... rest) {
   return detail::select_and_finish<false, First, Cases...>(std::source_location::current(), first, rest...);
 }
 
-/// The same, but of several ready cases the first is taken. A case that is always ready keeps those behind it waiting.
+/// The same, but of several ready cases the first is taken. A case that is always ready starves those after it.
 template <class First, class... Cases>
   requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
 std::size_t select_in_order(First&& first, Cases&&... rest) {
   return detail::select_and_finish<true, First, Cases...>(std::source_location::current(), first, rest...);
 }
 
-/// As select, with cases without functions: returns the outcome of the one that was performed, whose place is its
-/// index(). That is std::optional<T> for on_recv(c), channel_status for on_send(c, value), and otherwise monostate.
+/// Same as select, for cases without functions: returns a variant with the outcome of the case that was performed;
+/// index() is its position. The outcome is std::optional<T> for on_recv(c), channel_status for on_send(c, value), and
+/// otherwise monostate.
 template <class First, class... Cases>
   requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
 [[nodiscard]] auto select_value(First&& first, Cases&&... rest) {
@@ -181,8 +182,8 @@ template <class First, class... Cases>
 }
 
 /// select over any number of cases of one type, say a std::vector of on_recv with std::function, or of on_ready, and
-/// then perhaps an on_timeout or otherwise. Returns the index in `cases`; their number if it was the last one. Throws
-/// invalid_argument if there is no case at all.
+/// then perhaps an on_timeout or otherwise. Returns the index in `cases`; their number if on_timeout or otherwise was
+/// taken. Suspends and throws as `select` does; invalid_argument if there is no case at all.
 template <std::ranges::random_access_range R, class... Spare>
   requires(
       sizeof...(Spare) <= 1 &&

@@ -48,7 +48,7 @@ struct otherwise_case : detail::otherwise_base {
   [[nodiscard]] static std::monostate outcome() noexcept { return {}; }
 };
 
-/// The case for when none of the others is ready within `timeout` from now, or until `deadline` of any clock: f(). (A
+/// Chosen if no other case becomes ready within `timeout` from now, or until `deadline` of any clock; calls f(). (A
 /// clock that is set meanwhile does not move the deadline of the case.)
 template <class Rep, class Period, std::invocable F = detail::do_nothing>
 [[nodiscard]] timeout_case<std::decay_t<F>> on_timeout(std::chrono::duration<Rep, Period> timeout, F&& f = {}) {
@@ -60,8 +60,8 @@ template <class Clock, class Duration, std::invocable F = detail::do_nothing>
     return {detail::saturated(deadline), std::forward<F>(f)};
   else return {detail::time_after(deadline - Clock::now()), std::forward<F>(f)};
 }
-/// The case for when none of the others is ready at once: f(). The select then never suspends. There was a moment in
-/// the call at which none of the channels was ready.
+/// Chosen if no other case is ready at once; calls f(). The select then never suspends. It is chosen only if at some
+/// moment during the call none of the channels was ready.
 template <std::invocable F = detail::do_nothing>
 [[nodiscard]] otherwise_case<std::decay_t<F>> otherwise(F&& f = {}) {
   return otherwise_case<std::decay_t<F>>{std::forward<F>(f)};

@@ -9,14 +9,14 @@
 
 namespace ramie {
 
-/// Sends the time to its channel once, when it is due; after `reset`, once more. Costs a fiber of the calling one's
+/// Sends the time to its channel once, when it is due; after `reset`, once more. Uses one fiber of the caller's
 /// runtime. (A select that is not to wait too long needs no timer: on_timeout.)
 class timer {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Due in `delay`, or at once if that is not positive. Throws usage_error on a plain thread, std::bad_alloc. Does not
-  /// suspend.
+  /// Due in `delay`, or at once if that is not positive. Throws usage_error on a plain thread, `cancelled` while the
+  /// runtime shuts down, std::bad_alloc. Does not suspend.
   template <class Rep, class Period>
   explicit timer(std::chrono::duration<Rep, Period> delay) : alarms_{"timer", once(delay)} {}
   timer(const timer&) = delete;
@@ -26,13 +26,14 @@ class timer {
   [[nodiscard]] ramie::channel<clock::time_point>& channel() noexcept { return alarms_.channel(); }
 
   /// Due in `delay` from now on, whether it was due before or not: what is received afterwards is the new time. False,
-  /// without effect, if it was stopped. Throws `cancelled`. Suspends for a moment. For its owner.
+  /// without effect, if it was stopped. Throws `cancelled`. Suspends for a moment. Not thread-safe: owner only.
   template <class Rep, class Period>
   bool reset(std::chrono::duration<Rep, Period> delay) {
     return alarms_.set(once(delay));
   }
 
-  /// It will not be due any more: closes the channel. As ticker::stop; the destructor does the same.
+  /// It will not be due any more: closes the channel. Suspends for a moment, not cancellably. Not thread-safe: owner
+  /// only. The destructor does the same.
   void stop() noexcept { alarms_.stop(); }
 
  private:
@@ -44,9 +45,9 @@ class timer {
 };
 
 /// The receiving end of a channel that gets the time at `deadline`, of any clock, or `delay` from now, once, and then
-/// closes. Costs a fiber of the calling one's runtime until then, or until the last copy of the receiver is gone. When
-/// the runtime ends before, the channel closes without it. Throws usage_error on a plain thread, std::bad_alloc,
-/// `cancelled` as spawn does. Does not suspend.
+/// closes. Uses one fiber of the caller's runtime until then, or until the last copy of the receiver is gone. If the
+/// runtime shuts down first, the channel is closed without a value. Throws usage_error on a plain thread,
+/// std::bad_alloc, `cancelled` as spawn does. Does not suspend.
 [[nodiscard]] receiver<std::chrono::steady_clock::time_point> at(std::chrono::steady_clock::time_point deadline);
 template <class Clock, class Duration>
 [[nodiscard]] receiver<std::chrono::steady_clock::time_point> at(std::chrono::time_point<Clock, Duration> deadline) {

@@ -4,13 +4,13 @@
 //  V1 Under the lock of the primitive the case looks once more, and either withdraws the select's wait and takes what it
 //     came for, or puts a node in the list of the waiters, marked `in_a_select`. So nothing that is set, counted down or
 //     released afterwards is missed.
-//  V2 Who serves the node claims the wait under that lock, as that of any waiter (wait_queue.hpp, Q3, H5). A wait that
+//  V2 The waker that serves the node claims the wait under that lock, as that of any waiter (wait_queue.hpp, Q3, H5). A wait that
 //     was won by another case cannot be claimed: then its node is dropped, and the next waiter is served.
 //  V3 What is handed over with the claim (a permit, the reset of an automatic event) is taken off only if the claim
 //     succeeds. So a permit goes to one waiter, and to a select only if no other case of it was served.
 //  V4 A served case does not touch the primitive any more: it may be gone. The others take their nodes out, each under
 //     its lock.
-//  V5 A fiber has one word for its joiner, and an actor wakes who waits for its end without a claim: nothing is
+//  V5 A fiber has one word for its joiner, and an actor wakes its joiners without a claim: nothing is
 //     handed over there. Such a case publishes the wait, and takes it back after any wake-up. A wake-up that comes late
 //     finds the wait over (wait_word.hpp, W4). Having been woken for one of them, the select begins anew at S1, where
 //     it finds the case ready, for what has ended stays so.

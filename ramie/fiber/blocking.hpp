@@ -52,10 +52,9 @@ void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t
 }  // namespace detail
 
 /// Runs f() on a helper thread while the calling fiber waits, and returns its result or rethrows its exception. For
-/// calls that block in the kernel or compute for long without suspending. A call under way cannot be interrupted: a
-/// fiber that is asked to stop meanwhile throws `cancelled` at its next suspension; one whose call still waits for a
-/// helper thread throws it here, and f is not called. Suspends. On a plain thread: just calls f. Throws resource_error
-/// if no helper thread is available.
+/// calls that block in the kernel or compute for long without suspending. If the fiber is asked to stop before f has
+/// begun, f is not called and this throws `cancelled`. Once f runs it is not interrupted; the fiber's next wait throws.
+/// Suspends. On a plain thread: just calls f. Throws resource_error if no helper thread is available.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> blocking(F&& f, std::source_location where = std::source_location::current()) {

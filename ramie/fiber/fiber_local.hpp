@@ -24,13 +24,13 @@ local_node& keep_local(std::unique_ptr<local_node> made);
 }  // namespace detail
 
 /// Gives every fiber, and every plain thread, a T of its own, made at its first use and destroyed when the fiber, or
-/// the thread, ends: before a join sees the end, in the reverse order of construction. Fork jobs share the value of the
-/// fiber that forked them, and may run at the same time. Usable from any fiber or thread; no call suspends unless
-/// making a T does.
+/// the thread, ends: before a join sees the end, in the reverse order of construction. Functions of fork_join and
+/// children of a scope share the value of their owner, and may run at the same time. Usable from any fiber or thread;
+/// no call suspends unless making a T does.
 ///
-/// For long-lived objects, such as a static or a member of one: values that fibers have made stay with them to their
-/// end, even if the fiber_local is destroyed before. A fiber that uses none pays nothing; one that uses n searches at
-/// most n.
+/// For long-lived objects, such as a static or a member of one: a fiber keeps its value until it ends, even if the
+/// fiber_local is destroyed first. Lookup is linear in the number of fiber_locals that the fiber uses; a fiber that
+/// uses none pays nothing.
 template <class T>
 class fiber_local {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>);
@@ -47,7 +47,7 @@ class fiber_local {
   fiber_local(const fiber_local&) = delete;
   fiber_local& operator=(const fiber_local&) = delete;
 
-  /// The caller's value, made at its first use, which throws what making it throws, and std::bad_alloc. The reference
+  /// The caller's value, created at the first call. Throws what creating it throws, and std::bad_alloc. The reference
   /// is valid until the fiber ends, and may be kept across suspensions.
   [[nodiscard]] T& get() const {
     detail::local_node* found = detail::find_local(key_);

@@ -162,8 +162,9 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
 /// Calls all functions, at the same time if idle workers take them, and returns their results as a tuple; `void` gives
 /// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet started
 /// are dropped, and the exception is rethrown; of several exceptions one is rethrown, and the others are reported on
-/// standard error. Each function may suspend. The functions share the identity of the calling fiber. May suspend. On a
-/// plain thread the functions run one after the other.
+/// standard error. Each function may suspend. They count as the calling fiber: same id, fiber_local values and
+/// deadlines. May suspend. The wait itself is not cancelled: a stop request reaches the functions, and this returns
+/// when they have ended. On a plain thread the functions run one after the other.
 template <class F, class G, class... Rest>
   requires(std::invocable<F&> && std::invocable<G&> && (std::invocable<Rest&> && ...))
 RAMIE_ALWAYS_INLINE auto fork_join(F&& f, G&& g, Rest&&... rest) {

@@ -7,8 +7,8 @@
 
 namespace ramie {
 
-/// Identifies a fiber, or a plain thread, while it or its join handle lives; may be reused afterwards. A
-/// default-constructed one identifies none. Children of a fork share the identity of the fiber that forked them.
+/// Unique among live fibers and threads; may be reused after the fiber and its handle are gone. A default-constructed
+/// one identifies none. Functions of fork_join and children of a scope share the identity of their owner.
 class fiber_id {
  public:
   fiber_id() noexcept = default;

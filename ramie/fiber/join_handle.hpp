@@ -23,6 +23,7 @@ class [[nodiscard]] join_handle {
  public:
   join_handle() noexcept = default;
   join_handle(join_handle&& other) noexcept : task_{std::exchange(other.task_, nullptr)} {}
+  /// Ends the fiber that it held before, as the destructor does: asks it to stop and waits for it. Suspends.
   join_handle& operator=(join_handle&& other) noexcept {
     if (this != &other) {
       end();
@@ -30,14 +31,14 @@ class [[nodiscard]] join_handle {
     }
     return *this;
   }
-  /// If joinable: asks the fiber to stop and waits for it. A result is dropped; a failure is reported on standard
-  /// error.
+  /// If joinable: asks the fiber to stop and waits for it (suspends). A result is dropped; a failure is reported on
+  /// standard error.
   ~join_handle() { end(); }
 
-  /// Waits for the end of the fiber and returns its result, or rethrows its exception; child_cancelled in place of
-  /// `cancelled`, because the caller was not stopped. Suspends a fiber, blocks a plain thread. Throws usage_error if
-  /// the handle is not joinable or the fiber joins itself; `cancelled` if the caller is asked to stop meanwhile (the
-  /// handle stays joinable then).
+  /// Waits for the end of the fiber and returns its result, or rethrows its exception. If the fiber ended by
+  /// `cancelled`, throws child_cancelled, since the caller itself was not cancelled. Suspends a fiber, blocks a plain
+  /// thread. Throws usage_error if the handle is not joinable or the fiber joins itself; `cancelled` if the caller is
+  /// asked to stop meanwhile (the handle stays joinable then).
   RAMIE_ALWAYS_INLINE R join(std::source_location where = std::source_location::current()) {
     if (task_ == nullptr || task_->completion.load(std::memory_order_acquire) != detail::task::done) {
       detail::check_join(task_);
@@ -46,7 +47,7 @@ class [[nodiscard]] join_handle {
     return take();
   }
 
-  /// As `join`, but gives up after `timeout`: then an empty optional. (For void: std::monostate.)
+  /// Same as `join`, but returns an empty optional after `timeout`. (For void: std::monostate.)
   template <class Rep, class Period>
   auto join_for(std::chrono::duration<Rep, Period> timeout,
                 std::source_location where = std::source_location::current()) {
@@ -72,11 +73,12 @@ class [[nodiscard]] join_handle {
     return task_->completion.load(std::memory_order_acquire) == detail::task::done;
   }
 
-  /// Makes the fiber independent. An exception that leaves it ends the process. Throws usage_error if not joinable.
+  /// Detaches the fiber: it runs on without a handle. If it then ends by an exception, the process ends. Throws
+  /// usage_error if not joinable.
   void detach() { detail::detach_task(std::exchange(task_, nullptr)); }
 
-  /// Asks the fiber to stop: its std::stop_token reports it, and its present or next wait throws `cancelled`. Does not
-  /// suspend. Throws usage_error if not joinable.
+  /// Asks the fiber to stop: its std::stop_token reports it, and its current wait, and every later one, throws
+  /// `cancelled`. Does not suspend. Throws usage_error if not joinable.
   void request_stop() {
     detail::require_joinable(task_, "request_stop");
     detail::request_stop(*task_);

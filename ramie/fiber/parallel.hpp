@@ -92,10 +92,10 @@ struct counting {
 
 }  // namespace detail
 
-/// Calls f(i) for each i in [begin, end), in no particular order, and returns when all have ended. `grain`: the least
-/// number of elements between two looks for idle workers; 0: the runtime chooses. If f throws, elements not yet started
-/// may be left out, and the exception is rethrown. f may suspend. On a plain thread: a plain loop. Does nothing if end
-/// <= begin.
+/// Calls f(i) for each i in [begin, end), in no particular order, and returns when all have ended. `grain`: minimum
+/// number of elements between two looks for idle workers; 0: chosen automatically. If f throws, elements not yet
+/// started may be left out, and the exception is rethrown. f may suspend; the wait for it is not cancelled itself, as
+/// that of fork_join. On a plain thread: a plain loop. Does nothing if end <= begin.
 template <std::integral Int, class F>
   requires std::invocable<F&, Int>
 void parallel_for(Int begin, std::type_identity_t<Int> end, F&& f, std::size_t grain = 0) {
@@ -115,8 +115,8 @@ void parallel_for(Iterator begin, std::type_identity_t<Iterator> end, F&& f, std
   detail::for_range(begin, static_cast<std::size_t>(end - begin), grain, call);
 }
 
-/// init op map(e1) op map(e2) ..., in order, with any grouping: `op` must be associative, not commutative. Returns
-/// `init` for an empty range. op and map may suspend. Otherwise as parallel_for.
+/// init op map(e1) op map(e2) ..., in order, with any grouping: `op` must be associative; it need not be commutative.
+/// Returns `init` for an empty range. op and map may suspend. Otherwise same as parallel_for.
 template <std::random_access_iterator Iterator, class T, class Op, class Map>
   requires std::invocable<Op&, T, T> && std::invocable<Map&, std::iter_reference_t<Iterator>>
 T parallel_reduce(Iterator begin, std::type_identity_t<Iterator> end, T init, Op op, Map map, std::size_t grain = 0) {
@@ -124,6 +124,7 @@ T parallel_reduce(Iterator begin, std::type_identity_t<Iterator> end, T init, Op
   return op(std::move(init), detail::reduce_range<T>(begin, static_cast<std::size_t>(end - begin), grain, op, map));
 }
 
+/// The same without map: init op e1 op e2 ...
 template <std::random_access_iterator Iterator, class T, class Op>
   requires std::invocable<Op&, T, T>
 T parallel_reduce(Iterator begin, std::type_identity_t<Iterator> end, T init, Op op) {

@@ -1,12 +1,11 @@
-// A scope: any number of children, none of which outlives it.
-//
-// A child is first a fork job, as in fork_join: its record is in the scope, on the parent's stack, is offered to idle
-// workers, and most often the parent runs it itself at `join`. For that the children must be the youngest jobs of the
-// parent's deque. The scope knows that from two words: the deque's `session`, which no other fiber, and not this one
-// after a suspension, ever sees again, and its youngest job: one of the scope's, or the one below before its first. Any
-// other child (added after a wait, by another child, within a nested fork, or with options) is a fiber of its own,
-// which the scope counts. It is a strand of the scope's owner, exactly as a fork job that a thief took: so the two
-// kinds of children differ in nothing but speed. What they inherit: docs/guides/structured.md.
+// A scope: any number of children, none of which outlives it. A child is first a fork job, as a function of fork_join:
+// its record is in the scope, on the parent's stack, is offered to idle workers, and most often the parent runs it
+// itself at `join`. For that the children must be the youngest jobs of the parent's deque. The scope knows that from
+// two words: the deque's `session`, which no other fiber, and not this one after a suspension, ever sees again, and its
+// youngest job: one of the scope's, or the one below before its first. Any other child (added after a wait, by another
+// child, within a nested fork, or with options) is a fiber of its own, which the scope counts. It is a strand
+// (region.hpp) of the scope's owner, exactly as a fork job that a thief took: so the two kinds of children differ in
+// nothing but speed. What they inherit: docs/guides/structured.md.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -23,8 +22,8 @@
 
 namespace ramie {
 
-/// Children end before it does: it waits for them. `spawn`, `join` and `cancel` may be called by the fiber (or thread)
-/// that owns it; `spawn` and `cancel` also by its children, and by any fiber while the scope is sure to exist.
+/// Waits for its children before it ends. `spawn`, `join` and `cancel` may be called by the fiber (or thread) that owns
+/// it; `spawn` and `cancel` also by its children, and by any fiber as long as the scope is alive.
 ///
 /// A child is subject to the deadlines and shields around the scope, is stopped with its owner, and shares the owner's
 /// identity: fiber_local variables, this_fiber::get_id, and the name and priority if it has none of its own.
@@ -38,8 +37,8 @@ class scope {
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
   static void* operator new(std::size_t) = delete;  // bound to a block, as its children are
-  /// Waits until all children have ended, as `join`, but does not replace it: a failure that no join rethrew is
-  /// reported on standard error. When an exception passes, the children are cancelled first.
+  /// Waits for the children. Unlike `join` it cannot rethrow: a failure that no join rethrew is reported on standard
+  /// error. During unwinding the children are cancelled first.
   RAMIE_ALWAYS_INLINE ~scope() {
     if (newest_ != nullptr || rare_.load_relaxed() != nullptr) [[unlikely]]
       end();
@@ -96,12 +95,12 @@ class scope {
   /// Stops the children, without a failure: those not started are dropped, and waits of the others throw `cancelled`,
   /// which `join` then does not rethrow. Children added before the next `join` are dropped as well. Does not suspend.
   void cancel() noexcept;
-  /// Was it cancelled, by a call or a failure, since the last `join`?
+  /// True if `cancel` was called or a child failed since the last `join`.
   [[nodiscard]] bool is_cancelled() const noexcept { return rare_.load_relaxed() != nullptr && has_failed(); }
 
   /// Waits until all children have ended, running those not started elsewhere. Rethrows the first failure; later ones
-  /// were reported on standard error. May suspend; is not cancelled itself, since the children are. The scope may be
-  /// used again afterwards.
+  /// were reported on standard error. May suspend. The wait itself is not cancelled: a stop request reaches the
+  /// children, and `join` returns when they have ended. The scope may be used again afterwards.
   RAMIE_ALWAYS_INLINE void join() {
     join_children();
     used_.store_relaxed(0);

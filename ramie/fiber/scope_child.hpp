@@ -101,15 +101,14 @@ class child_with_result {
 
 }  // namespace detail
 
-/// The future result of a scope's child: scope::spawn returns it for a function with a result. Copyable; valid as long
-/// as the scope.
+/// The result of a scope's child, once that has ended: scope::spawn returns it for a function with a result. Copyable;
+/// valid as long as the scope.
 template <class R>
 class child_result {
  public:
-  /// Waits until the child has ended, and returns its result, which stays with the scope; rethrows the child's
-  /// exception, and throws child_cancelled if it was cancelled, or dropped before it started. Suspends; one fiber at a
-  /// time. Throws `cancelled` if the caller is asked to stop meanwhile; usage_error if there is another waiter. After
-  /// the scope's join it does not wait.
+  /// Waits until the child has ended, and returns its result, which stays with the scope. Suspends; after the scope's
+  /// join it does not wait. Throws the child's exception; child_cancelled if the child was cancelled or never started;
+  /// `cancelled` if the caller is asked to stop meanwhile; usage_error if another fiber waits for the same child.
   R& get(std::source_location where = std::source_location::current()) const {
     outcome_->await(where);
     outcome_->rethrow_failure();

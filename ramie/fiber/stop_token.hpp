@@ -34,12 +34,12 @@ class token_watch {
 
 }  // namespace detail
 
-/// Calls f(token) and returns its result. The std::stop_token is stopped when the caller is asked to stop: whenever a
-/// wait that it began then would throw `cancelled` (request_stop, a deadline or a failed scope around this call, the
-/// end of the runtime), unless shielded. Callbacks of the token run in another fiber of the runtime. For
-/// std::condition_variable_any and other code that takes a token; where that blocks the thread, call it in
-/// ramie::blocking. Afterwards the token is not stopped any more. Costs a fiber; suspends for a moment at its end. On a
-/// plain thread the token is never stopped.
+/// Calls f(token) and returns its result, or rethrows its exception. The std::stop_token is stopped as soon as the
+/// caller's waits would throw `cancelled` (request_stop, a deadline or a failed scope around this call, the end of the
+/// runtime), unless shielded; after f has returned it does not change. Callbacks of the token run in another fiber of
+/// the runtime. For std::condition_variable_any and other code that takes a token; where that blocks the thread, call
+/// it in ramie::blocking. Uses one fiber; suspends briefly at the end. On a plain thread the token is never stopped.
+/// Throws std::bad_alloc; `cancelled` while the runtime shuts down.
 template <class F>
   requires std::invocable<F&, std::stop_token>
 std::invoke_result_t<F&, std::stop_token> with_stop_token(F&& f) {

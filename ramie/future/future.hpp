@@ -97,7 +97,7 @@ class [[nodiscard]] future : public detail::future_base<R> {
   /// The same result for many readers. Not valid() afterwards.
   [[nodiscard]] shared_future<R> share() noexcept { return shared_future<R>{std::move(*this)}; }
 
-  /// For ramie's own floors.
+  /// Internal.
   explicit future(detail::state_reference<R> state) noexcept : detail::future_base<R>{std::move(state)} {}
 
  private:

@@ -18,12 +18,13 @@ struct dump_options {
 };
 
 /// Writes to the file descriptor: each runtime's workers and queues; each fiber that has begun, with its name, what it
-/// waits for, since when and where, the fiber that spawned it (if it has a name) and the one that joins it, and its
-/// backtrace; each actor, with its mailbox's length; and how many wait where. docs/debugging.md tells how to read it.
+/// waits for, how long and where, the fiber that spawned it (if it has a name) and the one that joins it, and its
+/// backtrace; each actor, with its mailbox's length; and how many wait where. docs/debugging.md explains how to read
+/// it.
 ///
 /// For programs that hang: waits for no lock, allocates nothing, and ends soon. A fiber is held for the few
-/// microseconds that it is looked at; the others continue, so the whole is no snapshot. If another dump
-/// is under way, returns false and writes nothing. Does not suspend. Any thread; async-signal-safe.
+/// microseconds that it is looked at; the others continue, so the whole is not a snapshot. If another dump is under
+/// way, returns false and writes nothing. Does not suspend. Any thread; async-signal-safe.
 bool dump(int fd, const dump_options& options = {}) noexcept;
 
 /// From now on that signal makes the process dump to standard error and continue. System calls that it interrupts

@@ -26,7 +26,8 @@ class buffered_reader {
     if (capacity == 0) throw invalid_argument{"ramie: buffered_reader: capacity is 0; it must be at least 1"};
   }
 
-  /// What is buffered, else what one read gives; empty at the end. Valid until the next call.
+  /// Returns the buffered bytes; if there are none, reads once. Empty at the end of the stream. Valid until the next
+  /// call. All reading functions suspend and throw as read_some of the stream does.
   [[nodiscard]] std::span<const std::byte> peek() {
     if (begin_ == end_) fill();
     return {bytes_.get() + begin_, end_ - begin_};
@@ -34,6 +35,7 @@ class buffered_reader {
   /// Consumes `n` bytes of what `peek` gave.
   void consume(std::size_t n) noexcept { begin_ += std::min(n, end_ - begin_); }
 
+  /// Takes what is buffered; if there is nothing, reads once. 0 at the end of the stream, or if `into` is empty.
   std::size_t read_some(std::span<std::byte> into) {
     if (begin_ == end_ && into.size() >= capacity_) return from_->read_some(into);  // bypasses the buffer
     const std::span<const std::byte> there = peek();
@@ -42,7 +44,8 @@ class buffered_reader {
     consume(n);
     return n;
   }
-  /// False if the stream ended before the first byte; io_errc::unexpected_end after it.
+  /// Fills all of `into`. False if the stream ended before the first byte; throws io_error with io_errc::unexpected_end
+  /// if it ended after that.
   [[nodiscard]] bool read_exactly(std::span<std::byte> into) {
     for (std::size_t done = 0; done < into.size();) {
       const std::size_t n = read_some(into.subspan(done));
@@ -55,9 +58,9 @@ class buffered_reader {
     }
     return true;
   }
-  /// Up to and without `end`, which is consumed as well; nullopt at the end of the stream. What follows the last `end`
-  /// is returned as if it were ended. Valid until the next call. Throws io_error with io_errc::too_long, and consumes
-  /// nothing, if it does not fit into the buffer.
+  /// Returns the bytes before the next `end`, and consumes both. At the end of the stream the remaining bytes are
+  /// returned, then nullopt. Valid until the next call. Throws io_error with io_errc::too_long, and consumes nothing,
+  /// if it does not fit into the buffer.
   [[nodiscard]] std::optional<std::string_view> read_until(char end) {
     std::size_t searched = 0;
     for (;;) {
@@ -79,7 +82,7 @@ class buffered_reader {
       }
     }
   }
-  /// Until "\n", without it and a "\r" before it.
+  /// Same as read_until('\n'), without a "\r" at the end.
   [[nodiscard]] std::optional<std::string_view> read_line() {
     std::optional<std::string_view> line = read_until('\n');
     if (line && !line->empty() && line->back() == '\r') line->remove_suffix(1);
@@ -108,8 +111,8 @@ class buffered_reader {
   std::size_t begin_ = 0, end_ = 0;
 };
 
-/// Collects small writes. Keeps a reference to the stream. For one fiber at a time. What is not flushed when it ends is
-/// lost: a destructor could not report a failure.
+/// Collects small writes. Keeps a reference to the stream. For one fiber at a time. The destructor does not flush,
+/// because it could not report a failure: call flush().
 template <class Stream>
 class buffered_writer {
  public:
@@ -130,6 +133,7 @@ class buffered_writer {
     used_ += from.size();
   }
   void write(std::string_view text) { write(std::as_bytes(std::span{text})); }
+  /// Writes what is buffered. Suspends and throws as write_all does; the buffer is empty afterwards in any case.
   void flush() {
     if (used_ == 0) return;
     const std::size_t n = used_;

@@ -20,13 +20,14 @@ class message_socket {
 
   struct received {
     std::size_t size;  // of the message, even if `into` is shorter
-    endpoint from;     // unspecified of a connected seqpacket socket
+    endpoint from;     // empty for a connected seqpacket socket
     bool truncated;    // the rest of the message is lost
   };
   /// Waits for a message. A connected seqpacket socket gives size 0 at its end. Suspends. Throws io_error, `cancelled`.
   /// An error of an earlier message (ECONNREFUSED) is thrown once.
   [[nodiscard]] received receive_from(std::span<std::byte> into,
                                       std::source_location where = std::source_location::current());
+  /// Same as receive_from, without the sender; returns the size.
   [[nodiscard]] std::size_t receive(std::span<std::byte> into,
                                     std::source_location where = std::source_location::current()) {
     return receive_from(into, where).size;
@@ -35,12 +36,14 @@ class message_socket {
   /// `cancelled`.
   void send_to(const endpoint& to, std::span<const std::byte> message,
                std::source_location where = std::source_location::current());
-  /// Sends to the connected peer.
+  /// Same as send_to, to the connected peer.
   void send(std::span<const std::byte> message, std::source_location where = std::source_location::current());
 
   /// From now on `send` goes to `to`, and messages from others are dropped. Throws io_error. Does not suspend.
   void connect(const endpoint& to);
   [[nodiscard]] endpoint local() const;  // throws io_error
+  /// Ends all calls under way, also of other fibers and threads, with io_errc::closed; later calls throw that, too.
+  /// Does not suspend. Any thread.
   void close() noexcept { handle_.close(); }
   [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
 
@@ -56,16 +59,19 @@ class message_socket {
   detail::handle handle_;
 };
 
+/// A UDP socket.
 class udp_socket : public message_socket {
  public:
   /// Bound to `at`; port 0 picks a free one. Throws io_error that names `at`.
   explicit udp_socket(const endpoint& at) : message_socket{at.family(), 2 /* SOCK_DGRAM */, &at} {}
 };
 
+/// A local datagram socket; messages arrive whole.
 class unix_datagram : public message_socket {
  public:
   /// Bound to `at`. Its file stays when it ends.
   explicit unix_datagram(const endpoint& at) : message_socket{at.family(), 2 /* SOCK_DGRAM */, &at} {}
+  /// Two connected sockets. Throws io_error.
   [[nodiscard]] static std::pair<unix_datagram, unix_datagram> pair();
 
  private:
@@ -75,6 +81,7 @@ class unix_datagram : public message_socket {
 /// Connected; messages arrive in order and whole.
 class unix_seqpacket : public message_socket {
  public:
+  /// Two connected sockets. Throws io_error.
   [[nodiscard]] static std::pair<unix_seqpacket, unix_seqpacket> pair();
 
  private:

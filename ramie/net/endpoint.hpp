@@ -14,8 +14,8 @@ class endpoint {
  public:
   /// Names nothing: family() is AF_UNSPEC.
   endpoint() noexcept = default;
-  /// A numeric address, as "127.0.0.1", "::1", "fe80::1%eth0"; "" and "*" are the wildcard of IPv6, which also takes
-  /// IPv4 connections. Names of hosts are for `resolve`. Throws invalid_argument.
+  /// A numeric address, as "127.0.0.1", "::1", "fe80::1%eth0"; "" and "*" are the IPv6 wildcard, which also accepts
+  /// IPv4. Does not resolve host names: see `resolve`. Throws invalid_argument.
   endpoint(std::string_view address, std::uint16_t port);
   /// Address and port in one: "127.0.0.1:80", "[::1]:80", ":80". Throws invalid_argument.
   [[nodiscard]] static endpoint parse(std::string_view text);
@@ -28,7 +28,7 @@ class endpoint {
   [[nodiscard]] int family() const noexcept { return storage_.ss_family; }
   /// 0 where there are no ports.
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// The address without the port; the path of a local one.
+  /// The address without the port; the path of a local one. Throws std::bad_alloc.
   [[nodiscard]] std::string address() const;
   /// As `parse` takes it; "unix:PATH" for a local one, "-" for none.
   [[nodiscard]] std::string to_string() const;

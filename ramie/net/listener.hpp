@@ -22,7 +22,7 @@ class listener {
   void close() noexcept { handle_.close(); }
   [[nodiscard]] endpoint local() const;  // throws io_error
   [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
-  /// How often `accept` paused for want of descriptors or memory. Any thread.
+  /// How often `accept` waited for lack of descriptors or memory. Any thread.
   [[nodiscard]] std::uint64_t pauses() const noexcept { return pauses_.load(std::memory_order_relaxed); }
 
  protected:
@@ -41,25 +41,25 @@ class tcp_listener : public listener {
   explicit tcp_listener(const endpoint& at, const tcp_options& options = {})
       : listener{at, options}, no_delay_{options.no_delay} {}
 
-  /// Waits for a connection. One that its peer has given up already is skipped. For want of descriptors or memory
-  /// (EMFILE, ENFILE, ENOBUFS, ENOMEM) it pauses, ever longer up to 100 ms, and tries again: connections wait in the
-  /// backlog meanwhile, and none is lost. Suspends. Throws io_error with io_errc::closed, `cancelled`.
+  /// Waits for a connection. Skips connections that the peer has already closed. If the process is out of descriptors
+  /// or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), it waits (up to 100 ms between attempts) and retries: connections
+  /// stay in the backlog meanwhile, and none is lost. Suspends. Throws io_error with io_errc::closed, `cancelled`.
   [[nodiscard]] tcp_stream accept(std::source_location where = std::source_location::current());
 
  private:
   bool no_delay_;
 };
 
-/// Takes connections to a local socket. Its file, if it has one, is removed at the end; a file without a listener is
-/// replaced at the start.
+/// Takes connections to a local socket. Removes its socket file when destroyed, and replaces a stale one when created.
 class unix_listener : public listener {
  public:
+  /// Listens at once. Throws io_error that names `at`.
   explicit unix_listener(const endpoint& at, int backlog = 4096);
   unix_listener(unix_listener&&) noexcept = default;
   unix_listener& operator=(unix_listener&&) noexcept = default;
   ~unix_listener();
 
-  /// As that of tcp_listener.
+  /// Same as tcp_listener::accept.
   [[nodiscard]] unix_stream accept(std::source_location where = std::source_location::current());
 
  private:

@@ -11,8 +11,8 @@ namespace ramie::net {
 class pipe_reader : public stream {
  public:
   pipe_reader() noexcept = default;
-  /// Owns `fd` from now on, and makes it non-blocking, also for all others that share the open file: a shell's
-  /// terminal, say. Reading from a regular file blocks its worker. Throws io_error; then `fd` is the caller's.
+  /// Takes ownership of `fd` and makes it non-blocking, which also affects other processes that share it (a terminal,
+  /// for example). Reading from a regular file blocks its worker. Throws io_error; then `fd` is the caller's.
   [[nodiscard]] static pipe_reader adopt(int fd);
 
  private:
@@ -24,6 +24,7 @@ class pipe_reader : public stream {
 class pipe_writer : public stream {
  public:
   pipe_writer() noexcept = default;
+  /// Same as pipe_reader::adopt.
   [[nodiscard]] static pipe_writer adopt(int fd);
 
  private:

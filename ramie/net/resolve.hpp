@@ -12,8 +12,7 @@ namespace ramie::net {
 
 /// The addresses of `host` (a name, or a numeric address) with the port of `service` (a name, or a number), best first,
 /// as getaddrinfo(3) has them for TCP. It runs on a helper thread, at most 16 calls at a time in the process; the
-/// caller waits. Nothing is cached: getaddrinfo does not tell for how long an answer holds. Suspends. Throws io_error,
-/// `cancelled`.
+/// caller waits. Nothing is cached: getaddrinfo does not return a time to live. Suspends. Throws io_error, `cancelled`.
 [[nodiscard]] std::vector<endpoint> resolve(std::string_view host, std::string_view service,
                                             std::source_location where = std::source_location::current());
 

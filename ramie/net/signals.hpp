@@ -9,10 +9,10 @@
 
 namespace ramie::net {
 
-/// Takes signals of the process: while it lives they are waited for and do not have their usual effect. A signal that
-/// comes without a waiter is kept; several of a kind count as one. If several objects take the same signal, each gets
-/// it. It may be made at any time, in any thread: a handler is installed, and the previous one is restored when the
-/// last object that takes the signal ends. (signalfd(2) would need the signal blocked in every thread.)
+/// While it exists, the given signals are delivered to `wait` instead of having their default effect. A signal without
+/// a waiter is kept; several of a kind count as one. If several objects take the same signal, each gets it. It may be
+/// made at any time, in any thread: a handler is installed, and the previous one is restored when the last object that
+/// takes the signal ends. (signalfd(2) would need the signal blocked in every thread.)
 class signals {
  public:
   /// Throws invalid_argument for what cannot be taken (SIGKILL, SIGSTOP, and SIGSEGV and the like, which are errors of

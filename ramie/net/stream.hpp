@@ -32,12 +32,12 @@ class stream {
   /// The same; failures of the kernel and `closed` are stored in `failure` (cleared otherwise), and 0 is returned.
   std::size_t read_some(std::span<std::byte> into, std::error_code& failure,
                         std::source_location where = std::source_location::current());
-  /// Fills all of `into`. False if the stream ended before the first byte; throws io_error with
-  /// io_errc::unexpected_end if it ended after that.
+  /// Fills all of `into`. Suspends. False if the stream ended before the first byte; throws io_error with
+  /// io_errc::unexpected_end if it ended after that, `cancelled`.
   [[nodiscard]] bool read_exactly(std::span<std::byte> into,
                                   std::source_location where = std::source_location::current());
 
-  /// Writes all of it. Suspends while the peer does not take it. Throws io_error (EPIPE if the peer has closed its read
+  /// Writes all of it. Suspends while the send buffer is full. Throws io_error (EPIPE if the peer has closed its read
   /// side; there is no SIGPIPE), `cancelled`. `written`, if given, is how much the kernel took, also when this throws.
   void write_all(std::span<const std::byte> from, std::size_t* written = nullptr,
                  std::source_location where = std::source_location::current());
@@ -45,23 +45,23 @@ class stream {
                  std::source_location where = std::source_location::current()) {
     write_all(std::as_bytes(std::span{text}), written, where);
   }
-  /// Writes several pieces in order, with as few system calls as possible.
+  /// Same as above for several pieces in order, with as few system calls as possible.
   void write_all(std::span<const iovec> pieces, std::size_t* written = nullptr,
                  std::source_location where = std::source_location::current());
 
-  /// Waits until reading, or writing, would not block, or fails. Reads nothing: a server with many idle connections
-  /// needs no buffers for them. Throws as the others do.
+  /// Suspends until a read (or write) would not block or would fail. Reads nothing: a server with many idle connections
+  /// needs no buffers for them. Throws io_error, `cancelled`.
   void wait_readable(std::source_location where = std::source_location::current());
   void wait_writable(std::source_location where = std::source_location::current());
 
   /// Ends all calls under way, also of other fibers and threads, with io_errc::closed; later calls throw that, too. The
-  /// descriptor is given back when the last call has ended. Does not suspend. Any thread.
+  /// descriptor is closed when the last call has ended. Does not suspend. Any thread.
   void close() noexcept { handle_.close(); }
   [[nodiscard]] bool is_open() const noexcept;
 
   /// The descriptor, for system calls that are not here; -1 once it is closed. The stream still owns it.
   [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
-  /// Takes the descriptor out, non-blocking as it is; the caller closes it. No call may be under way.
+  /// Releases ownership of the descriptor, which stays non-blocking. No call may be under way.
   [[nodiscard]] int release() noexcept { return handle_.release(); }
 
  protected:
@@ -80,7 +80,8 @@ class socket_stream : public stream {
   socket_stream(socket_stream&&) noexcept = default;
   socket_stream& operator=(socket_stream&&) noexcept = default;
 
-  /// The peer reads the end of the stream; reading continues. Throws io_error. Does not suspend.
+  /// Closes the write side: the peer sees the end of the stream. Reading still works. Throws io_error. Does not
+  /// suspend.
   void shutdown_write();
   [[nodiscard]] endpoint local() const;  // throws io_error
   [[nodiscard]] endpoint peer() const;   // throws io_error
@@ -97,13 +98,15 @@ struct tcp_options {
   int backlog = 4096;       // listeners: connections that wait for `accept`; the kernel's limit is net.core.somaxconn
 };
 
+/// A TCP connection.
 class tcp_stream : public socket_stream {
  public:
   tcp_stream() noexcept = default;
   /// Connects. Suspends. A call that is cancelled closes its socket. Throws io_error that names `to`, `cancelled`.
   [[nodiscard]] static tcp_stream connect(const endpoint& to, const tcp_options& options = {},
                                           std::source_location where = std::source_location::current());
-  /// Owns `fd`, a connected socket, from now on, and makes it non-blocking. Throws io_error; then `fd` is the caller's.
+  /// Takes ownership of `fd`, a connected socket, and makes it non-blocking. Throws io_error; then `fd` is the
+  /// caller's.
   [[nodiscard]] static tcp_stream adopt(int fd);
 
  private:
@@ -111,11 +114,14 @@ class tcp_stream : public socket_stream {
   explicit tcp_stream(int fd) : socket_stream{fd} {}
 };
 
+/// A connection over a local socket.
 class unix_stream : public socket_stream {
  public:
   unix_stream() noexcept = default;
+  /// Same as tcp_stream::connect.
   [[nodiscard]] static unix_stream connect(const endpoint& to,
                                            std::source_location where = std::source_location::current());
+  /// Same as tcp_stream::adopt.
   [[nodiscard]] static unix_stream adopt(int fd);
   /// Two connected streams. Throws io_error.
   [[nodiscard]] static std::pair<unix_stream, unix_stream> pair();
@@ -132,7 +138,7 @@ class unix_stream : public socket_stream {
   void send_descriptors(std::span<const int> fds, std::span<const std::byte> with,
                         std::source_location where = std::source_location::current());
   /// Reads some bytes and up to `fds.size()` descriptors that came with them; they are close-on-exec and the caller's.
-  /// Any more are closed. Returns how many bytes and descriptors. Suspends.
+  /// Any more are closed. Returns how many bytes and descriptors. Suspends. Throws io_error, `cancelled`.
   [[nodiscard]] std::pair<std::size_t, std::size_t> receive_descriptors(
       std::span<int> fds, std::span<std::byte> with, std::source_location where = std::source_location::current());
 

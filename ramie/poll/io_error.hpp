@@ -11,7 +11,7 @@ namespace ramie::net {
 /// Failures that are not the kernel's.
 enum class io_errc {
   closed = 1,      // close() was called, by this fiber or another, before or during the call
-  unexpected_end,  // the peer ended the stream amid what was to be read
+  unexpected_end,  // end of the stream in the middle of a read
   too_long,        // what was to be read did not end within the limit that the caller gave
 };
 [[nodiscard]] std::error_code make_error_code(io_errc code) noexcept;

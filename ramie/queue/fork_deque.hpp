@@ -24,8 +24,8 @@
 // becomes `dead_forks`, whose top is above everything, so J3 fails and the join takes the slow path. Thus a fiber that
 // resumes on another worker never touches the deque it left.
 //
-// `attention` is how sleeping workers learn of new jobs: who raises the hint that somebody sleeps (idle_set.hpp) sets
-// all `limit`s to null, so F3 fails and the owner wakes one. The same comparison catches a full deque.
+// `attention` is how sleeping workers learn of new jobs: whoever raises the hint that a worker sleeps (idle_set.hpp)
+// sets all `limit`s to null, so F3 fails and the owner wakes one. The same comparison catches a full deque.
 #pragma once
 
 #include <ramie/base/atomic.hpp>

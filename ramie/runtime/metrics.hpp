@@ -23,6 +23,7 @@ struct metric {
   const time_histogram* times = nullptr;  // of a histogram: one of those in the statistics
 };
 
+/// One bucket of a histogram, cumulative as in Prometheus.
 struct metric_bucket {
   double bound_s;
   std::uint64_t below;  // how many took less time than that

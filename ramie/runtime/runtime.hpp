@@ -24,10 +24,11 @@ class runtime {
   explicit runtime(const runtime_options& options = {});
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
-  /// As `shutdown`.
+  /// Same as `shutdown`.
   ~runtime();
 
-  /// Starts a fiber here, see ramie::spawn. Any thread, any runtime's fibers.
+  /// Starts a fiber here, as ramie::spawn does; any thread, and fibers of any runtime. Does not suspend. Throws
+  /// usage_error if the runtime is shutting down (in one of its own fibers: `cancelled`), std::bad_alloc.
   template <class F, class... Args>
     requires(!std::same_as<std::decay_t<F>, fiber_options>)
   auto spawn(F&& f, Args&&... args) {
@@ -40,24 +41,26 @@ class runtime {
                                [this](detail::task* t) { detail::submit_with_options(t, internals()); });
   }
 
-  /// Runs f(args...) as a fiber here and waits for it: returns its result, or rethrows its exception.
+  /// Runs f(args...) as a fiber here and waits for it: returns its result, or rethrows its exception. Blocks a plain
+  /// thread, suspends a fiber of any runtime. Throws also what `spawn` and join_handle::join throw.
   template <class F, class... Args>
   auto run(F&& f, Args&&... args) {
     return spawn(fiber_options{.name = "main"}, std::forward<F>(f), std::forward<Args>(args)...).join();
   }
 
   /// Stops accepting fibers, cancels the existing ones (those not yet started do not start), waits until all have
-  /// ended, and ends the threads. A fiber that neither suspends nor ends is waited for. Once; later calls return at
-  /// once. Blocks; any plain thread, or a fiber of another runtime. Throws usage_error from one of its own fibers.
+  /// ended, and ends the threads. A fiber that neither suspends nor ends is waited for. Idempotent; a concurrent call
+  /// waits for the first. Blocks; any plain thread, or a fiber of another runtime. Throws usage_error from one of its
+  /// own fibers.
   void shutdown();
 
+  /// The number of workers, without spare workers.
   [[nodiscard]] int workers() const noexcept;
-  [[nodiscard]] const runtime_options& options() const noexcept;  // as completed from environment and machine
+  [[nodiscard]] const runtime_options& options() const noexcept;  // with defaults resolved
 
-  /// Any thread; costs the workers nothing.
-  [[nodiscard]] runtime_counters counters() const noexcept;
-  /// The same, worker by worker, with the lengths of queues now, and histograms if they are recorded. Any thread; costs
-  /// the workers nothing. Throws std::bad_alloc.
+  /// The sums over all workers. Any thread; costs the workers nothing. [[nodiscard]] runtime_counters counters() const
+  /// noexcept; The same, worker by worker, with the lengths of queues now, and histograms if they are recorded. Any
+  /// thread; costs the workers nothing. Throws std::bad_alloc.
   [[nodiscard]] runtime_statistics statistics() const;
 
   /// Starts to record what the workers do. False if a recording is under way. Throws std::bad_alloc. Any thread. Its
@@ -70,7 +73,7 @@ class runtime {
   /// shutdown. Any thread. Throws std::bad_alloc.
   [[nodiscard]] std::string trace() const;
 
-  /// For ramie's own floors.
+  /// Internal.
   [[nodiscard]] detail::scheduler& internals() noexcept { return *scheduler_; }
 
  private:
@@ -79,8 +82,9 @@ class runtime {
   std::unique_ptr<detail::scheduler> scheduler_;
 };
 
-/// Runs f as a fiber on a runtime of its own, which ends with it: fibers still alive are cancelled then. Returns f's
-/// result if that is convertible to int, otherwise 0: fit for `return` in main. Rethrows f's exception.
+/// Creates a runtime, runs f in it as a fiber, then shuts the runtime down: fibers that are still alive are cancelled.
+/// Returns f's result if that is convertible to int, otherwise 0: fit for `return` in main. Rethrows f's exception;
+/// throws what the constructor of runtime throws. Blocks; for plain threads.
 template <class F>
 int run(const runtime_options& options, F&& f) {
   runtime rt{options};

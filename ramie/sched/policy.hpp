@@ -1,4 +1,4 @@
-// A placement of the user's own: who runs what next.
+// User-defined scheduling policies.
 #pragma once
 
 #include <ramie/task/ready_item.hpp>
@@ -53,11 +53,11 @@ class runnable_queue {
   detail::ready_item first_, last_;
 };
 
-/// Give one to runtime_options::policy (of one runtime only), and it decides who runs what next; the runtime still
-/// decides which worker sleeps, who wakes it, and which fork jobs (fork_join, scope) are stolen. What is pinned to a
-/// worker does not come here either. All three functions are called by several threads at once, must not throw, suspend
-/// or block for long (a short lock is fine), and must not call back into the runtime. docs/scheduler.md and
-/// examples/priorities.cpp show one.
+/// Give one to runtime_options::policy (of one runtime only), and it decides which fiber or actor each worker runs
+/// next; the runtime still decides which worker sleeps and is woken, and which fork jobs (fork_join, scope) are stolen.
+/// What is pinned to a worker does not come here either. All three functions are called by several threads at once,
+/// must not throw, suspend or block for long (a short lock is fine), and must not call back into the runtime.
+/// docs/scheduler.md and examples/priorities.cpp show one.
 class scheduling_policy {
  public:
   virtual ~scheduling_policy() = default;
@@ -66,9 +66,9 @@ class scheduling_policy {
   /// What `worker` runs next, or an empty one if there is nothing for it. Numbers are below runtime::workers(), but for
   /// spare workers, which stand in for stalled ones and have higher numbers.
   virtual runnable take(int worker) noexcept = 0;
-  /// Would `take` return something for this worker? A worker sleeps if not. After each `put` a sleeper of which this
-  /// is true is woken, if there is one, and wakes the next such one when it has taken what it can; so work may be for
-  /// one particular worker. Asked by any thread.
+  /// Would `take` return something for this worker? A worker sleeps if not. After each `put` the runtime calls this for
+  /// sleeping workers and wakes the first for which it returns true; a woken worker does the same. So work may be for
+  /// one particular worker. Called by any thread.
   virtual bool has_work(int worker) const noexcept = 0;
 };
 

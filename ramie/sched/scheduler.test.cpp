@@ -255,7 +255,7 @@ TEST_P(migration, takes_a_fiber_elsewhere_at_each_wake_up) {
       const std::uint64_t session = before->session;
       ref.store(pause.ref().bits());
       pause.suspend();
-      // Who was claimed after he had left goes on by the same way; who was claimed before that did not leave at all.
+      // A fiber that was claimed after it had left resumes in the same way; one that was claimed before never left.
       if (current_worker() == before && before->session != session) ++stayed;
     }
   });

@@ -62,8 +62,8 @@ class supervisor_ref : public any_actor {
   using any_actor::any_actor;
   explicit supervisor_ref(any_actor who) noexcept : any_actor{std::move(who)} {}
 
-  /// Starts a child of class A, permanent unless told otherwise. The reference stays good over restarts: a child that
-  /// failed is constructed anew, from copies of `args`, in its old place; its mailbox stays, but for the message that
+  /// Starts a child of class A, permanent unless told otherwise. The reference stays valid over restarts: a child that
+  /// failed is constructed again, from copies of `args`, in its old place; its mailbox stays, but for the message that
   /// it failed on, and for requests (see actor_options::asks_wait_for_restart). Throws what A's constructor throws.
   template <class A, class... Args>
     requires(sizeof...(Args) == 0 ||
@@ -112,7 +112,7 @@ class supervisor_ref : public any_actor {
                                   child_lifetime lifetime = child_lifetime::permanent) const {
     return spawn_supervisor(options, child_options{.lifetime = lifetime});
   }
-  /// `child.actor` is not used but for what `options` do not say.
+  /// Settings in `options` take precedence over `child.actor`.
   supervisor_ref spawn_supervisor(const supervisor_options& options, const child_options& child) const {
     return supervisor_ref{detail::start_child_supervisor(*cell(), child, options)};
   }
@@ -131,6 +131,7 @@ class supervisor_ref : public any_actor {
   [[nodiscard]] any_actor find_child(std::string_view id) const;
   /// The children, oldest first.
   [[nodiscard]] std::vector<any_actor> children() const;
+  /// The same, with what the supervisor knows of each.
   [[nodiscard]] std::vector<child_info> child_infos() const;
   [[nodiscard]] child_counts count_children() const;
   /// Restarts of children that it has decided on since it was started.
@@ -139,7 +140,7 @@ class supervisor_ref : public any_actor {
   [[nodiscard]] std::string tree() const;
 };
 
-/// A supervisor with an owner: its end is the supervisor's, and that of all below it. Move-only.
+/// Owns a supervisor: destroying it ends the supervisor and everything below it. Move-only.
 class supervisor : public supervisor_ref {
  public:
   /// Starts it; only within a runtime. Throws invalid_argument, usage_error, std::bad_alloc.

@@ -15,7 +15,7 @@
 
 namespace ramie {
 
-/// Who is restarted when one child has to be.
+/// Which children are restarted when one of them is.
 enum class restart {
   one_for_one,   // that child alone
   one_for_all,   // all of them: the others are ended first, youngest first; each starts when the one before has
@@ -66,8 +66,8 @@ struct restart_backoff {
 
 struct supervisor_options {
   restart strategy = restart::one_for_one;
-  /// More restarts than this `within` that time: the supervisor ends its children and itself, with exit_kind::gave_up.
-  /// At least 0.
+  /// If there are more restarts than this within the time `within`, the supervisor ends its children and itself, with
+  /// exit_kind::gave_up. At least 0.
   int max_restarts = 3;
   std::chrono::nanoseconds within = std::chrono::seconds{5};
   std::string name{};
@@ -85,7 +85,7 @@ struct supervisor_options {
 struct child_options {
   child_lifetime lifetime = child_lifetime::permanent;
   actor_options actor{};
-  /// By which a supervisor's caller knows it; no two children have the same. Empty: none.
+  /// Names the child in stop_child, find_child and the like; no two children have the same. Empty: none.
   std::string id{};
   /// How long a handler that waits may take to end by itself, when the supervisor ends the child. Then it is cancelled,
   /// and has the same time once more, after which the supervisor goes on without it and says so on standard error. 0:

@@ -78,14 +78,14 @@ class barrier {
       : core_{expected}, completion_{std::move(completion)} {}
 
   /// Arrives `n` times, without waiting. Suspends only if the completion function does. Throws usage_error, and changes
-  /// nothing, if less than `n` arrivals are missing.
+  /// nothing, if fewer than `n` arrivals are still expected in this phase.
   arrival_token arrive(std::ptrdiff_t n = 1) {
     std::uint32_t phase = 0;
     if (core_.arrive(n, false, phase)) complete();
     return arrival_token{phase};
   }
 
-  /// Suspends until the phase of the token is over. Throws `cancelled`, resource_error: the arrival stands then.
+  /// Suspends until the phase of the token is over. Throws `cancelled`, resource_error; the arrival still counts.
   RAMIE_ALWAYS_INLINE void wait(arrival_token&& arrival, std::source_location where = std::source_location::current()) {
     core_.wait(arrival.phase_, where);
   }
@@ -97,7 +97,8 @@ class barrier {
     else core_.wait(phase, where);
   }
 
-  /// Arrives and leaves: later phases expect one less.
+  /// Arrives and leaves: later phases expect one less. Suspends only if the completion function does. Throws
+  /// usage_error if no arrival is expected any more in this phase.
   void arrive_and_drop() {
     std::uint32_t phase = 0;
     if (core_.arrive(1, true, phase)) complete();

@@ -24,8 +24,8 @@ namespace ramie {
 
 /// Works with every lock that has lock() and unlock(). Fibers and plain threads may use the same one. Waits may end
 /// without a notification, as with std: use a predicate. A fiber that is asked to stop while it waits locks again and
-/// throws `cancelled`; one that was asked before throws at once. All waits throw resource_error, with the lock held, if
-/// there is no stack for other work. It may be destroyed when every waiter was notified or has returned.
+/// throws `cancelled`; if it was asked before, the wait throws at once. All waits throw resource_error, with the lock
+/// held, if there is no stack for other work. It may be destroyed when every waiter was notified or has returned.
 class condition_variable {
  public:
   constexpr condition_variable() noexcept = default;

@@ -13,9 +13,9 @@ namespace ramie {
 /// How an event is taken back: by `reset` alone, or by each waiter that it releases.
 enum class event_reset : std::uint8_t { manual, automatic };
 
-/// Set or not; waiters continue while it is set. With event_reset::manual all of them do, and it stays set until
-/// `reset`; with event_reset::automatic one of them does, and that resets it. Fibers and plain threads may use all of
-/// it alike. The last waiter may destroy it as soon as its wait has returned.
+/// Set or not. With event_reset::manual, `set` releases all waiters, and it stays set until `reset`; with
+/// event_reset::automatic, `set` releases one waiter, which resets it. Fibers and plain threads may use all of it
+/// alike. The last waiter may destroy it as soon as its wait has returned.
 class event : public detail::timed_waits<event> {
  public:
   constexpr explicit event(event_reset how = event_reset::manual, bool is_set = false) noexcept
@@ -23,13 +23,14 @@ class event : public detail::timed_waits<event> {
   event(const event&) = delete;
   event& operator=(const event&) = delete;
 
-  /// Sets it. Manual: wakes all waiters. Automatic: wakes the waiter that has waited longest, and is not set then;
-  /// without a waiter, it stays set until one comes. Does not suspend.
+  /// Sets it. Manual: wakes all waiters. Automatic: wakes the waiter that has waited longest; it is then not set.
+  /// Without a waiter it stays set until one comes. Does not suspend.
   void set() noexcept;
 
   /// Resets it. Does not suspend.
   void reset() noexcept;
 
+  /// Does not reset it. Does not suspend.
   [[nodiscard]] bool is_set() const noexcept { return queue_.is(1); }
 
   /// True if it is set; an automatic one is reset by that. Does not suspend.

@@ -14,9 +14,10 @@ namespace ramie {
 /// waiting functions are in zero_count and timed_waits: try_wait, wait, wait_for, wait_until.
 class latch : public detail::zero_count<latch> {
  public:
+  /// The largest count.
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::int32_t>::max(); }
 
-  /// Opens after `expected` count-downs; it is open at once if that is 0.
+  /// Opens after `expected` count-downs, from 0 (open at once) to max(); not checked.
   constexpr explicit latch(std::ptrdiff_t expected) noexcept : zero_count{static_cast<std::uint64_t>(expected)} {}
 
   /// Takes `n` off the count, and wakes all waiters if that makes it zero. Does not suspend. Throws usage_error, and

@@ -1,4 +1,4 @@
-// A scope of whose children only so many run at once.
+// A scope that limits how many of its children run at the same time.
 #pragma once
 
 #include <ramie/base/error.hpp>
@@ -19,9 +19,9 @@ std::ptrdiff_t checked_limit(std::ptrdiff_t limit);
 }  // namespace detail
 
 /// As scope, but a child begins only when fewer than `limit` of its siblings run: a crawler with ten connections, say.
-/// `spawn` never waits for that: the children do, in the order in which they come to it, and a child that waits counts
-/// as running. So a child may add children, but must not wait for one of them. A child that is cancelled before its
-/// turn is dropped. Costs a semaphore, and a stack for a child that has to wait for its turn.
+/// `spawn` does not wait; the new child waits for its turn. A child that waits for something else still occupies its
+/// slot, so a child may add children, but must not wait for one of them. A child that is cancelled before its turn is
+/// dropped. Costs a semaphore, and a stack for a child that has to wait for its turn.
 class limited_scope {
  public:
   /// Throws invalid_argument unless `limit` is positive.
@@ -41,7 +41,7 @@ class limited_scope {
   auto spawn(const fiber_options& options, F&& f) {
     return children_.spawn(options, in_turn(std::forward<F>(f)));
   }
-  /// As those of scope.
+  /// Same as those of scope.
   void join() { children_.join(); }
   void cancel() noexcept { children_.cancel(); }
   [[nodiscard]] bool is_cancelled() const noexcept { return children_.is_cancelled(); }

@@ -15,10 +15,10 @@ namespace ramie {
 
 /// As std::mutex: works with std::lock_guard, std::unique_lock, std::scoped_lock. Not recursive.
 ///
-/// Waiting for it is not cancelled: a fiber that is asked to stop gets the mutex and learns of it at its next
-/// cancellable wait. A caller that finds it free may take it before the waiters; but a waiter that has waited for 1 ms,
-/// or was passed over several times, is handed it next. It may be destroyed as soon as it is free, even if the unlock
-/// that made it so has not returned; destroying one that is held, or waited for, ends the process.
+/// Waiting for it is not cancelled: a fiber that is asked to stop gets the mutex, and its next cancellable wait throws.
+/// Not strictly fair: a caller that finds it free may take it before the waiters; but a waiter that has waited for 1
+/// ms, or was passed over several times, is handed it next. It may be destroyed as soon as it is free, even if the
+/// unlock that made it so has not returned; destroying one that is held, or waited for, ends the process.
 class mutex {
  public:
   constexpr mutex() noexcept = default;
@@ -60,7 +60,7 @@ class mutex {
       unlock_slowly();
   }
 
-  /// For ramie's own: does the caller hold it?
+  /// Internal: does the caller hold it?
   [[nodiscard]] bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == detail::identity(); }
 
  protected:

@@ -42,8 +42,8 @@ class once_flag {
   detail::atomic<const void*> by_{nullptr};  // the caller that does it (identity.hpp)
 };
 
-/// Calls f(args...) if no call through `flag` has returned yet. Returns when one has: other callers suspend meanwhile.
-/// What f throws is thrown to its caller, and the next one tries again. f may suspend. Throws usage_error if f calls
+/// Calls f(args...) unless an earlier call through `flag` has succeeded; waits for a call in progress (suspends). What
+/// f throws is thrown to its caller, and the next one tries again. f may suspend. Throws usage_error if f calls
 /// call_once with the same flag, which would wait for itself; `cancelled` if the fiber is asked to stop while it waits.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {

@@ -25,7 +25,8 @@ class once_value {
   once_value& operator=(const once_value&) = delete;
 
   /// The value. Suspends while another caller makes it. If making it throws, that is thrown here, and the next caller
-  /// tries again; `cancelled` if the fiber is asked to stop while it waits; usage_error if making it asks for it.
+  /// tries again; `cancelled` if the fiber is asked to stop while it waits; usage_error if the function calls get()
+  /// itself.
   [[nodiscard]] value_type& get() {
     call_once(once_, [this] { value_.emplace(std::invoke(make_)); });
     return *value_;

@@ -8,8 +8,8 @@
 
 namespace ramie {
 
-/// As std::recursive_mutex: free again after as many unlocks as locks. The holder is a fiber or a plain thread; a fork
-/// job that another worker took is another caller than the fiber that forked it. Otherwise as `mutex`.
+/// As std::recursive_mutex: released by the last unlock. The holder is a fiber or a plain thread; a fork job that
+/// another worker took is another caller than the fiber that forked it. Otherwise as `mutex`.
 class recursive_mutex {
  public:
   constexpr recursive_mutex() noexcept = default;

@@ -18,8 +18,8 @@
 namespace ramie {
 
 /// Works with std::unique_lock, std::shared_lock. Fibers and plain threads may use the same one. Waiting for it is not
-/// cancelled, as with `mutex`. Not recursive; a reader that locks again may wait for a writer that waits for it. It may
-/// be destroyed as soon as it is free, even if an unlock that made it so has not returned.
+/// cancelled, as with `mutex`. Not recursive: a writer that locks it again waits forever, and so may a reader, if a
+/// writer waits. It may be destroyed as soon as it is free, even if an unlock that made it so has not returned.
 class shared_mutex {
  public:
   constexpr shared_mutex() noexcept = default;
@@ -31,6 +31,7 @@ class shared_mutex {
     if (!queue_.try_change(0, writer)) [[unlikely]]
       lock_slowly(writer, nullptr, where);
   }
+  /// False if it is not free. Does not suspend.
   [[nodiscard]] bool try_lock() noexcept;
   /// Throws usage_error if it is not held alone.
   void unlock() {
@@ -43,6 +44,7 @@ class shared_mutex {
     if (!enter_shared()) [[unlikely]]
       lock_slowly(reader, nullptr, where);
   }
+  /// False if a writer holds it or waits for it. Does not suspend.
   [[nodiscard]] bool try_lock_shared() noexcept;
   /// Throws usage_error if no reader holds it.
   void unlock_shared() {

@@ -13,7 +13,8 @@ namespace ramie::detail {
 template <class Self>
 class timed_waits {
  public:
-  /// As `wait`, but no longer than `timeout`, or until `deadline`: false if the wait was not over by then.
+  /// Same as `wait`, but no longer than `timeout`, or until `deadline`, of any clock: returns false then. Also throws
+  /// std::bad_alloc.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> timeout,
                               std::source_location where = std::source_location::current()) {
@@ -31,7 +32,8 @@ class timed_waits {
 template <class Self>
 class timed_locks {
  public:
-  /// As `lock`, but no longer than `timeout`, or until `deadline`: false if it was not free in time.
+  /// Same as `lock`, but no longer than `timeout`, or until `deadline`, of any clock: returns false then. Not
+  /// cancelled; a deadline of with_timeout around it does not count. Throws std::bad_alloc.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> timeout,
                                   std::source_location where = std::source_location::current()) {

@@ -13,6 +13,7 @@ namespace ramie {
 /// in zero_count and timed_waits: try_wait, wait, wait_for, wait_until.
 class wait_group : public detail::zero_count<wait_group> {
  public:
+  /// Starts with a counter of `n`, which must not be negative; not checked.
   constexpr explicit wait_group(std::ptrdiff_t n = 0) noexcept : zero_count{static_cast<std::uint64_t>(n)} {}
 
   /// Adds `n`, which may be negative, to the counter, and wakes all waiters if that makes it zero. Call it before the

@@ -1,9 +1,9 @@
 // A number and the spin lock that guards it, in one word.
 //
 // The store that gives the lock back also publishes the new number, and is the last access of its holder to the object.
-// So a thread that reads a number with the lock free knows that all who changed it are out, and may destroy the object
-// at once. That is why a waiter may return from a wait without taking the lock, and its caller may then destroy the
-// primitive.
+// So a thread that reads a number with the lock free knows that all threads that changed it have left, and may destroy
+// the object at once. That is why a waiter may return from a wait without taking the lock, and its caller may then
+// destroy the primitive.
 #pragma once
 
 #include <ramie/base/atomic.hpp>

@@ -255,11 +255,11 @@ inspection::~inspection() { inspectors.fetch_sub(1, std::memory_order_release); 
 
 bool wake_cancelled(const inspection&, stack& s, const void* occupant) noexcept {
   // If the occupant changes after this look, so has the epoch, and the step fails.
-  const auto is_his = [&](std::uint32_t word) {
+  const auto is_theirs = [&](std::uint32_t word) {
     return (word & cancellable) != 0 && s.occupant.load(std::memory_order_acquire) == occupant;
   };
   std::uint32_t before;
-  if (!take(s, before, is_his, end_by(wake_reason::cancelled))) return false;
+  if (!take(s, before, is_theirs, end_by(wake_reason::cancelled))) return false;
   go_on(&s, before, wake_reason::cancelled);
   return true;
 }
