@@ -53,7 +53,7 @@ namespace detail {
 
 struct actor_cell;
 
-/// Where the reply goes: on the stack of the one who asks. Written by who has claimed its wait.
+/// Where the reply goes: on the stack of the fiber that asks. Written by the thread that has claimed its wait.
 struct reply_state {
   enum class kind : std::uint8_t { none, value, down, full, failure };
   kind is = kind::none;

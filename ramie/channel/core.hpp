@@ -8,11 +8,11 @@
 //  C4 The caller hands the element over, writes the outcome, unlocks, and only then wakes the counterpart. From then on
 //     it touches neither the operation nor the channel: the counterpart may destroy both.
 //  C5 A waiter that resumes for another reason than an event takes its operation out itself, under the lock.
-//  C6 If moving an element throws, the claimed counterpart is told to `retry`: it begins anew as if it had just come,
+//  C6 If moving an element throws, the claimed counterpart is told to `retry`: it begins again as if it had just come,
 //     and the exception leaves the call that was moving. An element is always in exactly one place.
 //  C7 close() ends many waits, and holds at most one of them at a time: a select may be in line here twice, and the
 //     closer of another channel may want the same waits in another order. A thread that holds one wait and waits for
-//     another could wait for ever, for the other may be held by itself, or by such a thread. So each waiter is resumed
+//     another could wait forever, for the other may be held by itself, or by such a thread. So each waiter is resumed
 //     before the next is claimed, while close() still has the lock. The channel outlives that: another operation is
 //     still in line, and before its owner returns, either close() claims it or its owner takes it out, for which it
 //     needs the lock. Only the waiter of the last operation is resumed after the lock was given back (C4).

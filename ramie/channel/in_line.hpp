@@ -31,7 +31,7 @@ void hand_over(operation& counterpart, Move move, std::false_type) {
 }
 
 /// Waits in `line` as `mine`; `guard` is released meanwhile, and for good. Returns ok, closed or timeout, or `empty`:
-/// begin anew. Throws `cancelled`, and what suspending throws.
+/// begin again. Throws `cancelled`, and what suspending throws.
 template <class Suspend>
 RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line& line, operation& mine,
                                                 channel_guard& guard, wait& pause, Suspend suspend) {

@@ -12,7 +12,7 @@
 //     its lock.
 //  V5 A fiber has one word for its joiner, and an actor wakes its joiners without a claim: nothing is
 //     handed over there. Such a case publishes the wait, and takes it back after any wake-up. A wake-up that comes late
-//     finds the wait over (wait_word.hpp, W4). Having been woken for one of them, the select begins anew at S1, where
+//     finds the wait over (wait_word.hpp, W4). Having been woken for one of them, the select begins again at S1, where
 //     it finds the case ready, for what has ended stays so.
 #pragma once
 

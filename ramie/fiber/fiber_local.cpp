@@ -24,7 +24,7 @@ local_table& made_table_of_thread() {
   if (mine == nullptr) {
     auto made = std::make_unique<local_table>();
     // Values stay reachable while they are destroyed. The rest was made again and again: it is lost, with the table,
-    // which must not be recreated for ever.
+    // which must not be recreated forever.
     const auto give = [](void*) {
       local_table*& ends = table_of_thread();
       ends->destroy_all();

@@ -9,7 +9,7 @@
 
 namespace ramie::detail {
 
-/// Sleeps while `word` holds `expected`, until a wake-up, a signal, or `timeout_ns` nanoseconds (negative: for ever)
+/// Sleeps while `word` holds `expected`, until a wake-up, a signal, or `timeout_ns` nanoseconds (negative: forever)
 /// have passed. May return early: the caller looks again. Where the system refuses the call altogether, as a sandbox
 /// may, it sleeps for at most a millisecond, so that callers, which then poll, do not occupy a processor.
 void futex_wait(const atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns = -1) noexcept;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr char accepting[] = "accept";
 constexpr std::chrono::milliseconds pause_least{1}, pause_most{100};
 
-/// Is it for want of descriptors or memory?
+/// Is it for lack of descriptors or memory?
 bool is_shortage(system::result code) noexcept {
   return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM;
 }

@@ -1,9 +1,9 @@
 // Streams of bytes: what TCP, local sockets and pipes have in common, and the sockets among them.
 //
-// All calls that wait suspend the calling fiber, or block a plain thread. They end early as every wait does: by
-// `with_timeout`, `request_stop` and the like, between two system calls, so no byte is lost or sent twice: what was
-// read is returned first, and a write that is cut short reports its progress (`written`). One fiber may read while
-// another writes. `close` may be called from anywhere at any time.
+// All calls that wait suspend the calling fiber, or block a plain thread. They are cancelled as every wait is, by
+// `with_timeout`, `request_stop` and the like, but only between two system calls. So no byte is lost or sent twice:
+// what was read is returned first, and a write that is cut short reports its progress (`written`). One fiber may read
+// while another writes. `close` may be called from anywhere at any time.
 #pragma once
 
 #include <ramie/net/endpoint.hpp>

@@ -70,7 +70,7 @@ bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t stall_ns) no
 /// Is the worker, which has dispatched nothing for `still_ns` and had used `cpu_ns` by then, stalled? Two kinds are
 /// given more time. One that spawns fibers in a loop gets on, and they are for the same worker to run, where they were
 /// made. One that waits for a processor does so because the machine is overloaded, and one more thread would make that
-/// worse. Not for ever: what waits behind a computation that gets little of a processor must run as well.
+/// worse. Not forever: what waits behind a computation that gets little of a processor must run as well.
 bool is_stalled(worker& w, std::int64_t still_ns, std::int64_t cpu_ns, bool spawns, std::int64_t stall_ns) noexcept {
   if (still_ns < stall_ns) return false;
   if (still_ns >= lenient_most * stall_ns) return true;

@@ -65,7 +65,7 @@ class monitor {
   std::vector<last_look> looks_;  // by number
   deadlock_detector deadlocks_;
   spread_control spread_control_;
-  atomic<std::uint32_t> word_{0};  // futex: 0 sleeps for ever, 1 ticks
+  atomic<std::uint32_t> word_{0};  // futex: 0 sleeps forever, 1 ticks
   atomic<std::uint32_t> ends_{0};  // futex: on which it waits for a tick; 1 ends that at once
   atomic<std::uint32_t> spares_wanted_{0};
   atomic<std::uint32_t> spares_active_{0};

@@ -6,7 +6,7 @@
 //
 //   work_stealing         new: here. Woken: at its home or here, as spread.hpp has it; from outside: injected.
 //   stealing_no_affinity  new and woken: here; from outside: injected.
-//   dedicated             new: to the workers in turn; woken: to the same worker for ever. There is no stealing.
+//   dedicated             new: to the workers in turn; woken: to the same worker forever. There is no stealing.
 //   a policy of the user's own: it gets all.
 //
 // Before all that: what is pinned goes to its worker. A thief that finds it in an inbox puts it back, and skips

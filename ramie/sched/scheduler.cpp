@@ -97,7 +97,7 @@ work scheduler::look_at_oldest(worker* w) noexcept {
     if (task* t = w->spawned.pop_oldest(); t != nullptr) return {.start = t};
   }
   if (options().policy != nullptr &&
-      w->ticks % 4 == 1)  // else a pinned fiber that yields would keep it waiting for ever
+      w->ticks % 4 == 1)  // else a pinned fiber that yields would keep it waiting forever
     if (work next = placing.take_by_policy(*w)) return next;
   return placing.take_injected(*w, w->ticks % 2 == 0);
 }
@@ -333,7 +333,7 @@ void scheduler::stop() {
     at(i).spawns_here.store(false, std::memory_order_relaxed);
   }
   heavy_fence();
-  // Fibers that were just arming a wait when asked, or wait anew in a handler, are met in the next round.
+  // Fibers that were just arming a wait when asked, or wait again in a handler, are met in the next round.
   for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {
     for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down();
     cancel_all();

@@ -112,7 +112,7 @@ void spread_control::end_trial(const observation& seen, double rate) noexcept {
   const mode loser = better ? is_as_ : mode_;
   if (!better) mode_ = is_as_;
   candidate& c = of(loser);
-  // Also for one that was the usual until now: two that are alike must not take turns for ever.
+  // Also for one that was the usual until now: two that are alike must not take turns forever.
   // Without a backlog it may have had less to do than it could, and that is not its fault.
   const int longer = !seen.backlog || rate >= much_worse * usual_ ? 2 : 8;
   c.wait_ns = std::min(longer * c.wait_ns, wait_most_ns);

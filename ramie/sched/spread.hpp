@@ -65,7 +65,7 @@ class spread_control {
   static constexpr std::int64_t wait_most_ns = 1'000'000'000;
   static constexpr int rounds_measured = 2;    // before a trial, and of one, after a round to warm up
   static constexpr int rounds_settling = 16;   // at most, before those
-  static constexpr int rounds_forgotten = 50;  // without backlog: start anew
+  static constexpr int rounds_forgotten = 50;  // without backlog: start again
 
   [[nodiscard]] mode next_trial(const observation& seen) const noexcept;
   void begin_trial(mode m) noexcept;

@@ -29,7 +29,7 @@ bool reserve_mprotect_guard(std::size_t most) noexcept {
 }
 
 std::size_t install_by_mprotect(const iovec* ranges, std::size_t count, refusal& why) noexcept {
-  // Read anew each time, because raising it is the remedy that the error names.
+  // Read again each time, because raising it is the remedy that the error names.
   const std::size_t most = mprotect_guards_max(calls().max_map_count());
   for (std::size_t i = 0; i < count; ++i) {
     if (!reserve_mprotect_guard(most)) {

@@ -55,8 +55,9 @@ child_maker make_child_maker(actor_options options, Args&&... args) {
 }  // namespace detail
 
 /// A supervisor, known by reference. A supervisor is an actor: it can be stopped, killed, joined, monitored and linked
-/// like others, and ends its children, youngest first, before it ends. All calls suspend until the supervisor has done
-/// what is asked; from any fiber or thread. They throw actor_down if it has ended.
+/// like others, and ends its children, youngest first, before it ends. Thread-safe. All calls suspend (a plain thread:
+/// block) until the supervisor has done what is asked. They throw actor_down if it has ended, `cancelled`,
+/// std::bad_alloc.
 class supervisor_ref : public any_actor {
  public:
   using any_actor::any_actor;

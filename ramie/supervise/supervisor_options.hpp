@@ -64,6 +64,7 @@ struct restart_backoff {
   double jitter = 0.2;  // the share of it that is random, so that many do not come back at the same moment
 };
 
+/// Options of a supervisor.
 struct supervisor_options {
   restart strategy = restart::one_for_one;
   /// If there are more restarts than this within the time `within`, the supervisor ends its children and itself, with
@@ -82,6 +83,7 @@ struct supervisor_options {
   std::function<void(const child_report&)> report{};
 };
 
+/// Options of one child.
 struct child_options {
   child_lifetime lifetime = child_lifetime::permanent;
   actor_options actor{};
@@ -101,6 +103,7 @@ class too_many_children : public error {
   too_many_children() : error{"ramie: supervisor: it has supervisor_options::max_children children already"} {}
 };
 
+/// What a child is doing.
 enum class child_state {
   running,
   restarting,  // it has ended, and the supervisor will start it again
@@ -118,6 +121,7 @@ struct child_info {
   bool supervisor = false;
 };
 
+/// How many children a supervisor has.
 struct child_counts {
   std::size_t children = 0;  // of all states
   std::size_t running = 0;

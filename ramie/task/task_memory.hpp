@@ -4,7 +4,7 @@
 // blocks a size, one in use and one full or empty in reserve, and trades whole ones with the depot. So blocks that are
 // freed where the task ended, maybe on another worker, come back at the cost of a lock every `magazine_size` blocks.
 // The depot keeps its blocks until its runtimes have been idle for a while: returning a burst of a million tasks to
-// malloc, and touching that memory anew for the next burst, cost 60 ns a task.
+// malloc, and touching that memory again for the next burst, cost 60 ns a task.
 //
 // glibc serves 104 bytes from a chunk of 112, so a small task that waits in a spawn deque (8 bytes a slot, 16 right
 // after growth) costs 128 bytes at most.

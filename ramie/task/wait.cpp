@@ -182,7 +182,7 @@ class thread_descriptors {
 constinit thread_descriptors all_thread_descriptors;
 
 /// The calling thread's, until it ends. Destructors of thread_local variables may also wait, after it was given
-/// back: then the thread takes one anew, and gives that back in turn.
+/// back: then the thread takes another, and gives that back in turn.
 thread_stack* thread_descriptor() {
   static thread_local constinit thread_stack* own = nullptr;
   if (own == nullptr) {

@@ -56,7 +56,7 @@ class thief {
 
   /// How long a worker searches before it sleeps. Where work goes to one worker (`sends`: at home, or nobody steals), a
   /// worker that has sent work to a sleeping one waits for its answer, and should not fall asleep meanwhile: else two
-  /// that send each other work sleep in turns, for ever.
+  /// that send each other work sleep in turns, forever.
   [[nodiscard]] static std::uint64_t patience(bool sends) noexcept {
     return cycles_in_us(sends ? search_at_home_us : search_us);
   }

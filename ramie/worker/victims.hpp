@@ -1,6 +1,6 @@
 // Which victims a thief tries first: workers in rings, nearest first, as far as the machine has any (topology.hpp).
 //
-// A thief sorts the others anew for each search, by the CPU that each was last seen on. Pinned threads stay on theirs.
+// A thief sorts the others again for each search, by the CPU that each was last seen on. Pinned threads stay on theirs.
 // Others wander, but the kernel moves a thread that computes only when it has a reason to, and never far without one;
 // so each worker notes its CPU when it begins, when it wakes up, before it searches, and once in some thousand
 // dispatches. A stale note costs a detour, never work: every ring is searched in every round. Grouping unpinned workers
