@@ -240,8 +240,7 @@ inline constexpr std::size_t offset_of_state =
 
 /// Memory for a cell and its state. Throws std::bad_alloc.
 actor_cell* allocate_cell(const actor_type& type, std::size_t size, std::uint8_t list);
-/// For the calling worker's runtime. Throws usage_error on a plain thread, `cancelled` while the runtime shuts down,
-/// std::bad_alloc.
+/// For the calling worker's runtime. Throws usage_error on a plain thread, `cancelled` at shutdown, std::bad_alloc.
 void prepare_cell(actor_cell& c, const actor_options* options);
 /// Its state is there: mail may come. Throws `cancelled` while the runtime shuts down.
 void enlist_cell(actor_cell& c);

@@ -175,8 +175,7 @@ class channel {
   /// How many elements are buffered; may be outdated at once.
   [[nodiscard]] std::size_t size() const noexcept { return core_.size.count(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// 4,294,967,295 if it is unbounded.
-  [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return core_.capacity; }  ///< 4,294,967,295: unbounded
   [[nodiscard]] channel_statistics statistics() const noexcept {
     return {size(), core_.senders.count(), core_.receivers.count()};
   }

@@ -58,9 +58,10 @@ class runtime {
   [[nodiscard]] int workers() const noexcept;
   [[nodiscard]] const runtime_options& options() const noexcept;  // with defaults resolved
 
-  /// The sums over all workers. Any thread; costs the workers nothing. [[nodiscard]] runtime_counters counters() const
-  /// noexcept; The same, worker by worker, with the lengths of queues now, and histograms if they are recorded. Any
-  /// thread; costs the workers nothing. Throws std::bad_alloc.
+  /// The sums over all workers. Any thread; costs the workers nothing.
+  [[nodiscard]] runtime_counters counters() const noexcept;
+  /// The same, worker by worker, with the lengths of queues now, and histograms if they are recorded. Any thread; costs
+  /// the workers nothing. Throws std::bad_alloc.
   [[nodiscard]] runtime_statistics statistics() const;
 
   /// Starts to record what the workers do. False if a recording is under way. Throws std::bad_alloc. Any thread. Its
