@@ -54,7 +54,7 @@ enum class plant : std::uint8_t {
   links_have_a_direction,      // ties.cpp: only the side that made a link finds it again
   mail_lost_at_restart,        // incarnation.cpp: I8, mail that was taken out and not handled is dropped
   refused_still_counted,       // incarnation.cpp: I8, requests that are refused still count as waiting
-  room_left_to_nobody,         // cell_mail.cpp: a sender that did not need its room does not let the next one in
+  room_left_to_nobody,         // posting.cpp: a sender that did not need its room does not let the next one in
   gone_too_late,               // incarnation.cpp: I6, ties are taken out before `gone` is marked
   mutex_unlock_unnoticed,      // mutex.cpp: M3 links the node although `locked` is already clear
   mutex_woken_left_on,         // mutex.cpp: M7, one that was woken and ran out of time leaves `woken` on
