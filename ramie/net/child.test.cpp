@@ -94,9 +94,9 @@ TEST(net_child, runs_in_a_directory_and_with_an_environment) {
     EXPECT_EQ(run_child({"pwd"}, {}, {.directory = folder}).out, folder + "\n");
     EXPECT_EQ(run_child({"/usr/bin/env"}, {}, {.environment = std::vector<std::string>{"A=1", "B=two words"}}).out,
               "A=1\nB=two words\n");
-    ::setenv("RAMIE_TEST_CHILD", "ours", 1);
-    EXPECT_EQ(run_child({"sh", "-c", "echo $RAMIE_TEST_CHILD"}).out, "ours\n");
-    ::unsetenv("RAMIE_TEST_CHILD");
+    ::setenv("CHILD_OF_TEST", "ours", 1);
+    EXPECT_EQ(run_child({"sh", "-c", "echo $CHILD_OF_TEST"}).out, "ours\n");
+    ::unsetenv("CHILD_OF_TEST");
   });
 }
 
