@@ -156,7 +156,9 @@ system::result wait_now(int process, siginfo_t& how) noexcept {
 std::string child_status::to_string() const {
   if (signal == 0) return "exited with " + std::to_string(code);
   const char* name = ::sigdescr_np(signal);
-  return "killed by signal " + std::to_string(signal) + (name == nullptr ? "" : " (" + std::string{name} + ")");
+  std::string text = "killed by signal " + std::to_string(signal);
+  if (name != nullptr) text += " (" + std::string{name} + ")";
+  return text;
 }
 
 child::child(std::vector<std::string> arguments, const child_options& options, std::source_location where) {
