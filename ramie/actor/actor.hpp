@@ -15,6 +15,7 @@ namespace ramie {
 
 namespace detail {
 
+void stop_with(actor_cell& c, exit_reason why);
 /// The message that `c` is handling. Throws usage_error if there is none, or it is stashed already.
 message& current_message(actor_cell& c);
 /// Marks it as kept and puts it aside.
@@ -41,16 +42,21 @@ class actor {
   [[nodiscard]] actor_ref<A> self() noexcept { return actor_ref<A>{cell()}; }
   /// Ends the actor after this handler, or after its constructor. What waits in the mailbox goes to the dead letters.
   void stop() noexcept { cell().ending = true; }
+  /// The same, with a reason: exit_reason::of(...), or exit_kind::shutdown. Throws std::bad_alloc.
+  void stop(exit_reason why) { detail::stop_with(cell(), std::move(why)); }
 
   /// Sends this actor a `down` message when `other` ends, immediately if it has ended already; one for each call. A
   /// restart by a supervisor does not count as an end, unless `of` is monitoring::incarnation. If this actor itself is
   /// restarted, its monitors and unhandled `down` messages are dropped. Throws std::bad_alloc.
-  void monitor(const any_actor& other, monitoring of = monitoring::actor) {
+  monitor_ref monitor(const any_actor& other, monitoring of = monitoring::actor) {
     static_assert(detail::handles_message<A, down>, "ramie: an actor that monitors others needs on(ramie::down)");
-    detail::monitor_actor(cell(), *other.cell(), &detail::act_on_tell<A, down>, of == monitoring::incarnation);
+    return detail::monitor_actor(cell(), *other.cell(), &detail::act_on_tell<A, down>, of == monitoring::incarnation);
   }
   /// Removes this actor's monitors of `other`. A `down` message that was already sent may still arrive.
   void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell(), *other.cell()); }
+  /// Takes this one back. on(down) is not told of it any more, even if the note is in the mailbox already. Takes as
+  /// long as there are monitors and messages.
+  void unmonitor(monitor_ref which) noexcept { detail::unmonitor_actor(cell(), which, &detail::act_on_tell<A, down>); }
   /// If either actor ends abnormally, the other ends too, unless it handles `exit_signal`; then it gets that message
   /// instead, for normal ends as well. A restart also breaks the link. Two actors have one link at most, however often
   /// they ask for it. Throws std::bad_alloc.
@@ -91,6 +97,23 @@ class actor {
     detail::ask_by_sink<B, M>(*other.cell(), std::forward<T>(m), detail::then_sink<R, F>{cell(), std::move(then)});
   }
 
+  /// As send_after and send_every, for a timer with a key: a text, a number, an enumerator. One that has the key
+  /// already is cancelled first.
+  template <class T>
+  void start_timer(timer_key key, std::chrono::nanoseconds delay, T&& m) {
+    run_timer(std::move(key), delay, std::chrono::nanoseconds{0}, std::forward<T>(m));
+  }
+  template <class T>
+  void repeat_timer(timer_key key, std::chrono::nanoseconds period, T&& m) {
+    static_assert(std::is_copy_constructible_v<std::decay_t<T>>, "ramie: repeat_timer: the message must be copyable");
+    const auto least = std::max(period, std::chrono::nanoseconds{std::chrono::microseconds{1}});
+    run_timer(std::move(key), least, least, std::forward<T>(m));
+  }
+  /// False if there is none. Its message is not handled any more, even if it is in the mailbox already.
+  bool cancel_timer(const timer_key& key) noexcept { return detail::cancel_keyed(cell(), key); }
+  /// Is there a timer with this key? One that sends once is there until its message is handled.
+  [[nodiscard]] bool has_timer(const timer_key& key) noexcept { return detail::is_running(cell(), key); }
+
   /// From the next message on, these functions replace `on` for the message types they take; each must return what `on`
   /// returns. Other messages go to `on` as before. Replaces what an earlier `become` set. Throws std::bad_alloc.
   template <class... Handlers>
@@ -114,11 +137,32 @@ class actor {
   void unstash_all() noexcept { detail::unstash(cell()); }
 
  private:
+  template <class T>
+  void run_timer(timer_key key, std::chrono::nanoseconds delay, std::chrono::nanoseconds period, T&& m) {
+    using M = detail::message_for<A, T>;
+    static_assert(detail::handles_message<A, M>, "ramie: start_timer: this actor has no on(...) for this message");
+    detail::keep_timer(
+        cell(), std::move(key),
+        detail::start_timer<M>(cell(), &detail::act_on_tell<A, M>, delay, period, std::forward<T>(m), true));
+  }
   detail::actor_cell& cell() noexcept {
     static_assert(std::is_base_of_v<actor, A>);
     auto* block = reinterpret_cast<char*>(static_cast<A*>(this)) - detail::offset_of_state<A>;
     return *std::launder(reinterpret_cast<detail::actor_cell*>(block));
   }
 };
+
+/// `to` gets `m` after `delay`; there is always room for it. If it ends or is restarted before, it does not. Any
+/// thread; does not suspend. Throws std::bad_alloc. (A class actor's own send_after is found first: write
+/// ramie::send_after.)
+template <class A, class T>
+timer_handle send_after(std::chrono::nanoseconds delay, const actor_ref<A>& to, T&& m) {
+  using M = detail::message_for<A, T>;
+  static_assert(detail::accepts_message<A, M>, "ramie: send_after: this actor does not take these messages");
+  auto* t = new detail::typed_timer<M>{&detail::act_on_tell<A, M>, std::forward<T>(m)};
+  t->at_once = detail::is_mailbox<A>;
+  detail::launch_timer_for(t, *to.cell(), delay);
+  return timer_handle{t};
+}
 
 }  // namespace ramie

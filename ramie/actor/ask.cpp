@@ -111,18 +111,50 @@ void change_behaviour(actor_cell& c, std::shared_ptr<behaviour> to) {
 }
 
 namespace {
-void act_on_stop(message&, message_verb verb, void* context) {
-  if (verb == message_verb::handle) static_cast<actor_cell*>(context)->ending = true;
+void act_on_stop(message& m, message_verb verb, void* context) {
+  if (verb == message_verb::handle) heed_stop(*static_cast<actor_cell*>(context), m);
   else if (verb == message_verb::type) *static_cast<const type_info**>(context) = &type_of<exit_reason>();
+}
+
+using stop_node = body_node<exit_reason>;
+void act_on_stop_with(message& m, message_verb verb, void* context) {
+  act_on_stop(m, verb, context);
+  if (verb == message_verb::handle || verb == message_verb::discard) std::destroy_at(&static_cast<stop_node&>(m).body);
 }
 }  // namespace
 
-bool is_stop(const message& m) noexcept { return m.act == &act_on_stop; }
+bool is_stop(const message& m) noexcept { return m.act == &act_on_stop || m.act == &act_on_stop_with; }
+
+void heed_stop(actor_cell& c, const message& m) noexcept {
+  c.ending = true;
+  if (m.act == &act_on_stop_with)
+    c.more.load(std::memory_order_acquire)->now.stop_reason = static_cast<const stop_node&>(m).body;
+}
+
+void stop_with(actor_cell& c, exit_reason why) {
+  c.extras().now.stop_reason = std::move(why);
+  c.ending = true;
+}
+
+void exit_by_signal(actor_cell& c, const exit_reason& why) {
+  if (const message_function act = c.how().exit_act; act != nullptr) {
+    actor_cell* const from = this_actor();
+    c.post_lifecycle(make_message<body_node<exit_signal>>(
+        act, message::lifecycle, exit_signal{from == nullptr ? any_actor{} : any_actor{*from}, why}));
+  } else if (!why.normal()) {
+    c.kill(why);
+  }
+}
 
 }  // namespace detail
 
 void any_actor::stop() const {
   cell_->post_lifecycle(detail::make_message<detail::message_base>(&detail::act_on_stop, detail::message::lifecycle));
+}
+void any_actor::stop(exit_reason why) const {
+  cell_->extras();
+  cell_->post_lifecycle(
+      detail::make_message<detail::stop_node>(&detail::act_on_stop_with, detail::message::lifecycle, std::move(why)));
 }
 
 }  // namespace ramie

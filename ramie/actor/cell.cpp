@@ -29,6 +29,7 @@
 #include <ramie/actor/cell.hpp>
 
 #include <ramie/actor/extras.hpp>
+#include <ramie/actor/timer.hpp>
 #include <ramie/base/assert.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/sched/residents.hpp>
@@ -137,8 +138,9 @@ bool actor_cell::begin_special(message& m) {
   if (!is_stale(*this, m)) {
     if ((m.flags & message::late) == 0) return true;
     handling = &m;  // as such it is dropped if this throws
-    m.act(m, message_verb::make, nullptr);
-    return true;
+    making now{this};
+    m.act(m, message_verb::make, &now);
+    if (!now.unwanted) return true;
   }
   discarded context{this, letter_fate::down};
   m.act(m, message_verb::discard, &context);
@@ -240,6 +242,9 @@ void actor_cell::end_turn(std::exception_ptr failure) noexcept {
     why = exit_reason{kill_kind, x == nullptr ? nullptr : x->now.kill_reason.exception()};
   } else if (failure && is_draining()) {
     why = exit_reason{exit_kind::shutdown};
+  } else if (actor_extras* x = more.load(std::memory_order_acquire);
+             !failure && x != nullptr && x->now.stop_reason.kind() != exit_kind::alive) {
+    why = x->now.stop_reason;
   }
   end(std::move(why));
 }

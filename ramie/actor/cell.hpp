@@ -232,9 +232,6 @@ inline constexpr std::size_t offset_of_state =
 /// Now + timeout, or the end of time.
 [[nodiscard]] steady::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept;
 
-/// The message of any_actor::stop.
-[[nodiscard]] bool is_stop(const message& m) noexcept;
-
 /// The actor that the caller is running as, or null.
 [[nodiscard]] actor_cell* this_actor() noexcept;
 

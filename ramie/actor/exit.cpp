@@ -11,6 +11,7 @@ const char* to_string(exit_kind kind) noexcept {
     case exit_kind::killed: return "killed";
     case exit_kind::linked: return "linked";
     case exit_kind::gave_up: return "gave_up";
+    case exit_kind::custom: return "custom";
   }
   return "unknown";
 }

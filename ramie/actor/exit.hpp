@@ -2,10 +2,14 @@
 #pragma once
 
 #include <ramie/base/error.hpp>
+#include <ramie/base/type_info.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace ramie {
@@ -18,6 +22,7 @@ enum class exit_kind : std::uint8_t {
   killed,    // kill() was called
   linked,    // an actor linked to it ended abnormally; `exit_reason::exception` is that one's
   gave_up,   // a supervisor: its children failed too often
+  custom,    // stop() or exit() with a reason of the program's own: `exit_reason::of`
 };
 
 /// What a monitor of an actor reports.
@@ -29,12 +34,53 @@ enum class monitoring : std::uint8_t {
 /// The name of the kind, as spelled above.
 [[nodiscard]] const char* to_string(exit_kind kind) noexcept;
 
+namespace detail {
+
+/// What the reasons of the program's own are as exceptions.
+template <class T>
+class exit_value final : public std::exception {
+ public:
+  explicit exit_value(T v) : value{std::move(v)}, text_{text_of(value)} {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  T value;
+
+ private:
+  static std::string text_of(const T& v) {
+    if constexpr (std::convertible_to<const T&, std::string_view>) return std::string{std::string_view{v}};
+    else if constexpr (std::is_arithmetic_v<T>) return std::to_string(v);
+    else return std::string{type_of<T>().name()};
+  }
+  std::string text_;
+};
+
+}  // namespace detail
+
 /// Why an actor ended. A value; copying it copies an std::exception_ptr. Any thread.
 class exit_reason {
  public:
   exit_reason() noexcept = default;
   explicit exit_reason(exit_kind kind, std::exception_ptr exception = {}) noexcept
       : kind_{kind}, exception_{std::move(exception)} {}
+
+  /// One of the program's own: a string, a number, an enumerator, whatever can be copied. It is not normal, and spreads
+  /// over links, whose other ends have it as well. Throws std::bad_alloc.
+  template <class T>
+  [[nodiscard]] static exit_reason of(T value) {
+    return exit_reason{exit_kind::custom, std::make_exception_ptr(detail::exit_value<T>{std::move(value)})};
+  }
+  static exit_reason of(const char* text) { return of(std::string{text}); }
+  /// What `of` was given, or null if it was not given a T. Valid as long as this reason or a copy.
+  template <class T>
+  [[nodiscard]] const T* as() const noexcept {
+    if (exception_ == nullptr) return nullptr;
+    try {
+      std::rethrow_exception(exception_);
+    } catch (const detail::exit_value<T>& given) {
+      return &given.value;
+    } catch (...) {
+      return nullptr;
+    }
+  }
 
   [[nodiscard]] exit_kind kind() const noexcept { return kind_; }
   /// True for `stopped` and `shutdown`: nothing went wrong. Such ends do not spread over links.

@@ -18,9 +18,10 @@ struct actor_extras {
   std::size_t stash_capacity = 0;  // 0: no bound
   ramie::overflow overflow = ramie::overflow::block_sender;
   bool asks_wait_for_restart = false;
-  bool named = false;   // in the registry of names
-  wait_list<> senders;  // wait for room
-  tie_list monitors;    // of the actor, whichever incarnation
+  bool named = false;           // in the registry of names
+  wait_list<> senders;          // wait for room
+  tie_list monitors;            // of the actor, whichever incarnation
+  std::uint64_t monitored = 0;  // monitors that it has ever made
   exit_reason last;
   actor_cell* supervisor = nullptr;  // a reference
   incarnation now;
@@ -33,6 +34,9 @@ struct actor_extras {
   name_entry* names = nullptr;
 };
 
+/// The message of any_actor::stop, and what it does: a fiber actor looks for it itself.
+[[nodiscard]] bool is_stop(const message& m) noexcept;
+void heed_stop(actor_cell& c, const message& m) noexcept;
 /// Drops the actor from the registry of names.
 void forget_names(actor_cell& c) noexcept;
 /// Counts a message that nobody handled, and tells the hook.

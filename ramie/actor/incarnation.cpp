@@ -130,6 +130,7 @@ void actor_cell::begin_to_end(const exit_reason& why, std::uint8_t into) noexcep
   if (x == nullptr) return;
   x->last = why;
   x->now.kill_reason = {};
+  x->now.stop_reason = {};
   x->now.constructs = nullptr;
 }
 
@@ -180,6 +181,7 @@ bool actor_cell::end_incarnation(const exit_reason& why) noexcept {
   }
   x->now.becoming.reset();
   x->now.replaced.clear();
+  x->now.keyed.clear();
   cancel_timers(x->now);
   return end_ties(*this, first, why);
 }

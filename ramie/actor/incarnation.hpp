@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ramie/actor/cell.hpp>
+#include <ramie/actor/timer.hpp>
 #include <ramie/base/type_info.hpp>
 #include <ramie/machine/spin_lock.hpp>
 
@@ -68,6 +69,7 @@ struct tie {
   std::uint32_t incarnation[2]{};  // of each, when it was made
   message* note = nullptr;         // monitors: the message that will tell
   tie_hook hook[2]{};
+  std::uint64_t number = 0;  // of the watcher's monitors, for monitor_ref
 
   void release() noexcept;
 };
@@ -79,16 +81,23 @@ struct behaviour {
   virtual void* find(const type_info& message) noexcept = 0;
 };
 
+struct keyed_timer {
+  timer_key key;
+  timer_handle handle;
+};
+
 struct incarnation {
   std::uint32_t number = 0;          // lock; the first is 0
   tie_list ties;                     // lock: links, its own monitors of others, others' watches of it
   exit_reason kill_reason;           // lock: of a kill that was not heeded yet
   const task* constructs = nullptr;  // lock: the task that runs the constructor
   // The running actor's own.
+  exit_reason stop_reason;  // alive: it was given none
   std::shared_ptr<behaviour> becoming;
   std::vector<std::shared_ptr<behaviour>> replaced;  // one of them may be running
   message_queue stash;
   std::uint32_t stashed = 0;
+  std::vector<keyed_timer> keyed;
 
   spin_lock timers_lock;
   actor_timer* timers = nullptr;

@@ -236,5 +236,209 @@ TEST(lifecycle_elsewhere, exit_reasons_have_names) {
   EXPECT_FALSE(exit_reason{exit_kind::linked}.normal());
 }
 
+// ---- reasons of the program's own ----------------------------------------------------------------------------------
+
+struct quota {
+  int used;
+};
+enum class verdict { broke, bored };
+struct stop_for {
+  exit_reason why;
+};
+
+class leaver : public actor<leaver> {
+ public:
+  leaver() = default;
+  explicit leaver(verdict v) { stop(exit_reason::of(v)); }
+  void on(const link_to& l) { link(l.whom); }
+  void on(const stop_for& s) { stop(s.why); }
+};
+
+class confidant : public actor<confidant> {
+ public:
+  void on(const watch_it& w) { monitor(w.whom); }
+  void on(const link_to& l) { link(l.whom); }
+  void on(const down& d) { heard_.push_back(d.reason); }
+  void on(const exit_signal& s) { heard_.push_back(s.reason); }
+  std::vector<exit_reason> on(heard) { return heard_; }
+
+ private:
+  std::vector<exit_reason> heard_;
+};
+
+TEST_P(lifecycle, reasons_are_the_programs_own) {
+  in_runtime([] {
+    auto a = spawn_actor<leaver>();
+    a.tell(stop_for{exit_reason::of(quota{5})});
+    const exit_reason why = a.join();
+    EXPECT_EQ(why.kind(), exit_kind::custom);
+    EXPECT_FALSE(why.normal());
+    ASSERT_NE(why.as<quota>(), nullptr);
+    EXPECT_EQ(why.as<quota>()->used, 5);
+    EXPECT_EQ(why.as<int>(), nullptr);
+    EXPECT_EQ(exit_reason::of("sold out").what(), "custom: sold out");
+    EXPECT_EQ(*exit_reason::of("sold out").as<std::string>(), "sold out");
+    EXPECT_EQ(exit_reason::of(7).what(), "custom: 7");
+    EXPECT_EQ(exit_reason{}.as<int>(), nullptr);
+
+    auto b = spawn_actor<leaver>(verdict::bored);
+    EXPECT_EQ(*b.join().as<verdict>(), verdict::bored);
+
+    auto c = spawn_actor<leaver>();
+    c.stop(exit_reason::of(1));
+    c.stop(exit_reason::of(2));
+    EXPECT_EQ(*c.join().as<int>(), 1);
+
+    auto d = spawn_actor<leaver>();
+    d.stop(exit_reason{exit_kind::shutdown});
+    EXPECT_EQ(d.join().kind(), exit_kind::shutdown);
+  });
+}
+
+TEST_P(lifecycle, reasons_of_fiber_actors_come_with_their_stop) {
+  in_runtime([] {
+    for (const std::size_t capacity : {0u, 10u}) {
+      auto f = spawn_actor<int>(actor_options{.mailbox_capacity = capacity}, [](mailbox<int>& box) {
+        while (box.receive()) {
+        }
+      });
+      f.tell(1);
+      f.stop(exit_reason::of(std::string{"enough"}));
+      EXPECT_EQ(*f.join().as<std::string>(), "enough");
+    }
+  });
+}
+
+TEST_P(lifecycle, reasons_reach_monitors_and_links) {
+  in_runtime([] {
+    auto c = spawn_actor<confidant>();
+    auto a = spawn_actor<leaver>();
+    auto b = spawn_actor<leaver>();
+    c.tell(watch_it{a});
+    c.tell(link_to{b});
+    a.tell(link_to{b});
+    static_cast<void>(c.ask(heard{}));
+    a.stop(exit_reason::of(verdict::broke));
+    await([&] { return c.ask(heard{}).size() == 2; });
+    for (const exit_reason& why : c.ask(heard{})) {
+      EXPECT_TRUE(why.kind() == exit_kind::custom || why.kind() == exit_kind::linked);
+      EXPECT_EQ(*why.as<verdict>(), verdict::broke);
+    }
+    stop_and_join(c);
+  });
+}
+
+TEST_P(lifecycle, reasons_restart_what_is_transient_unless_they_are_normal) {
+  in_runtime([] {
+    supervisor sup{{.max_restarts = 100, .within = 1h, .report = [](const child_report&) {}}};
+    auto a = sup.spawn_actor<leaver>(child_options{.lifetime = child_lifetime::transient});
+    a.stop(exit_reason::of(1));
+    await([&] { return sup.restarts() == 1; });
+    a.stop(exit_reason{exit_kind::shutdown});
+    EXPECT_EQ(a.join().kind(), exit_kind::shutdown);
+    EXPECT_EQ(sup.restarts(), 1u);
+  });
+}
+
+TEST_P(lifecycle, exit_tells_those_who_listen_and_ends_the_others) {
+  in_runtime([] {
+    auto c = spawn_actor<confidant>();
+    c.exit(exit_reason::of(3));
+    c.exit(exit_reason{exit_kind::stopped});
+    await([&] { return c.ask(heard{}).size() == 2; });
+    EXPECT_EQ(*c.ask(heard{})[0].as<int>(), 3);
+    EXPECT_EQ(c.ask(heard{})[1].kind(), exit_kind::stopped);
+    stop_and_join(c);
+
+    auto a = spawn_actor<leaver>();
+    a.exit(exit_reason{exit_kind::stopped});  // normal: it does not care
+    EXPECT_TRUE(a.alive());
+    a.exit(exit_reason::of(4));
+    const exit_reason why = a.join();
+    EXPECT_EQ(why.kind(), exit_kind::custom);
+    EXPECT_EQ(*why.as<int>(), 4);
+    a.exit(exit_reason::of(5));
+    EXPECT_EQ(*a.join().as<int>(), 4);
+  });
+}
+
+// ---- monitors with a reference -------------------------------------------------------------------------------------
+
+struct end_and_forget {
+  any_actor whom;
+};
+
+class clerk : public actor<clerk> {
+ public:
+  monitor_ref on(const watch_it& w) { return monitor(w.whom); }
+  void on(monitor_ref r) { unmonitor(r); }
+  /// The note of the second lies in the mailbox when that is taken back.
+  void on(const end_and_forget& e) {
+    const monitor_ref first = monitor(e.whom);
+    const monitor_ref second = monitor(e.whom);
+    EXPECT_NE(first, second);
+    e.whom.kill();
+    e.whom.join();
+    unmonitor(second);
+    unmonitor(second);
+    const monitor_ref third = monitor(e.whom);  // told at once
+    unmonitor(third);
+    kept_ = first;
+  }
+  void on(const down& d) { heard_.push_back(d.ref); }
+  std::vector<monitor_ref> on(heard) { return heard_; }
+  bool on(const any_actor&) { return heard_ == std::vector<monitor_ref>{kept_}; }
+
+ private:
+  std::vector<monitor_ref> heard_;
+  monitor_ref kept_;
+};
+
+TEST_P(lifecycle, monitors_are_told_apart_and_taken_back_one_by_one) {
+  in_runtime([] {
+    auto a = spawn_actor<mortal>();
+    auto c = spawn_actor<clerk>();
+    const monitor_ref one = c.ask(watch_it{a});
+    const monitor_ref two = c.ask(watch_it{a});
+    const monitor_ref three = c.ask(watch_it{a});
+    c.tell(two);
+    static_cast<void>(c.ask(heard{}));
+    a.kill();
+    await([&] { return c.ask(heard{}).size() == 2; });
+    EXPECT_EQ(c.ask(heard{}), (std::vector<monitor_ref>{one, three}));
+    stop_and_join(c);
+  });
+}
+
+TEST_P(lifecycle, monitors_are_taken_back_with_their_notes) {
+  in_runtime([] {
+    for (int i = 0; i < scaled(100); ++i) {
+      auto a = spawn_actor<mortal>();
+      auto c = spawn_actor<clerk>();
+      c.ask(end_and_forget{a});
+      EXPECT_TRUE(c.ask(any_actor{a}));
+      stop_and_join(c);
+    }
+  });
+}
+
+TEST_P(lifecycle, monitors_of_fiber_actors_are_taken_back_with_their_notes) {
+  in_runtime([] {
+    auto a = spawn_actor<mortal>();
+    auto f = spawn_actor<down, int>([&](mailbox<down, int>& box) {
+      const monitor_ref first = box.monitor(a);
+      const monitor_ref second = box.monitor(a);
+      a.kill();
+      a.join();
+      EXPECT_FALSE(box.receive_if_for<int>(1ms, [](int) { return true; }).has_value());  // passes the notes over
+      box.unmonitor(first);
+      const auto d = box.receive_if<down>([](const down&) { return true; });
+      EXPECT_EQ(d->ref, second);
+      EXPECT_EQ(box.size(), 0u);
+    });
+    f.join();
+  });
+}
+
 }  // namespace
 }  // namespace ramie

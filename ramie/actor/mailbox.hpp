@@ -69,12 +69,18 @@ class mailbox {
   [[nodiscard]] actor_ref<mailbox> self() const noexcept { return actor_ref<mailbox>{cell_}; }
 
   /// As actor::monitor, with `down` among Ms.
-  void monitor(const any_actor& other, monitoring of = monitoring::actor)
+  monitor_ref monitor(const any_actor& other, monitoring of = monitoring::actor)
     requires(std::same_as<down, Ms> || ...)
   {
-    detail::monitor_actor(cell_, *other.cell(), &detail::act_on_tell<mailbox, down>, of == monitoring::incarnation);
+    return detail::monitor_actor(cell_, *other.cell(), &detail::act_on_tell<mailbox, down>,
+                                 of == monitoring::incarnation);
   }
   void unmonitor(const any_actor& other) noexcept { detail::unmonitor_actor(cell_, *other.cell()); }
+  void unmonitor(monitor_ref which) noexcept
+    requires(std::same_as<down, Ms> || ...)
+  {
+    detail::unmonitor_actor(cell_, which, &detail::act_on_tell<mailbox, down>);
+  }
   /// Same as actor::link; if Ms contains `exit_signal`, the actor gets that message instead of ending.
   void link(const any_actor& other) { detail::link_actors(cell_, *other.cell()); }
   void unlink(const any_actor& other) noexcept { detail::unlink_actors(cell_, *other.cell()); }

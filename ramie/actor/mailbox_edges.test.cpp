@@ -192,5 +192,29 @@ TEST_P(mailbox_edges, let_asks_time_out_while_there_is_no_room) {
   });
 }
 
+TEST_P(mailbox_edges, do_not_hold_up_who_only_tries) {
+  in_runtime([] {
+    fiber_tests::event go;
+    std::vector<std::string> seen;
+    auto f = spawn_actor<std::string>(actor_options{.mailbox_capacity = 2}, [&](mailbox<std::string>& box) {
+      go.wait();
+      while (auto m = box.receive()) seen.push_back(std::get<0>(*m));
+    });
+    EXPECT_EQ(f.try_tell(std::string{"a"}), tell_status::ok);
+    EXPECT_EQ(f.try_tell(std::string{"b"}), tell_status::ok);
+    std::string kept = "a string that is too long to be stored in place";
+    const std::string copy = kept;
+    EXPECT_EQ(f.try_tell(std::move(kept)), tell_status::full);
+    EXPECT_EQ(kept, copy);  // NOLINT(bugprone-use-after-move): that is the promise
+    EXPECT_EQ(f.try_tell(kept), tell_status::full);
+    EXPECT_EQ(f.try_tell(std::string{"c"}), tell_status::full);
+    go.set();
+    await([&] { return f.try_tell(std::move(kept)) == tell_status::ok; });
+    stop_and_join(f);
+    EXPECT_EQ(seen, (std::vector<std::string>{"a", "b", copy}));
+    EXPECT_EQ(f.try_tell(std::string{"d"}), tell_status::down);
+  });
+}
+
 }  // namespace
 }  // namespace ramie

@@ -35,7 +35,7 @@ enum class message_verb : std::uint8_t {
   take,     // fiber actors: std::variant<...>*: move the payload there, then destroy it
   discard,  // discarded*: destroy the payload; whoever waits for a reply gets an exception instead
   type,     // const type_info**: the payload's type goes there
-  make,     // with `late` only: make the payload. May throw; then there is none
+  make,     // with `late` only: making*: make the payload, if it is wanted. May throw; then there is none
 };
 
 struct discarded {

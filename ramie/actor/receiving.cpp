@@ -34,7 +34,7 @@ found find(actor_cell& c, bool (*wanted)(message&, void*), void* context) {
   for (message* m = c.batch.first; m != nullptr;) {
     message* const behind = m->next;
     if (is_stop(*m)) {
-      if (before == nullptr) c.ending = true;
+      if (before == nullptr) heed_stop(c, *m);
       return {nullptr, true};
     }
     if (is_stale(c, *m)) {
@@ -90,7 +90,7 @@ found find_bounded(actor_cell& c, bool (*wanted)(message&, void*), void* context
       message* const behind = m->next;
       const bool stale = is_stale(c, *m);
       if (is_stop(*m)) {
-        if (before == nullptr && c.urgent.first == nullptr && c.batch.first == nullptr) c.ending = true;
+        if (before == nullptr && c.urgent.first == nullptr && c.batch.first == nullptr) heed_stop(c, *m);
         return {nullptr, true};
       }
       bool takes = stale || wanted == nullptr;

@@ -8,14 +8,21 @@
 
 #include <chrono>
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace ramie {
+
+namespace detail {
+void exit_by_signal(actor_cell& c, const exit_reason& why);
+}  // namespace detail
 
 /// A reference to an actor of any class; may be empty. It does not keep the actor running, only the memory of its
 /// block. Copying costs an atomic increment. Thread-safe. An empty reference may only be copied, compared and tested.
@@ -40,6 +47,12 @@ class any_actor {
   /// Ends the actor when it has handled what was sent to it before; in a fiber actor, `receive` then returns nothing.
   /// Does not suspend. Throws std::bad_alloc.
   void stop() const;
+  /// The same, with a reason: exit_reason::of(...), or exit_kind::shutdown.
+  void stop(exit_reason why) const;
+  /// As if an actor had ended for this reason that it is linked to, but the reason stays what it is: on(exit_signal) is
+  /// told, with the calling actor if there is one; an actor without that ends, as by `kill`, unless the reason is
+  /// normal. Does not suspend. Throws std::bad_alloc.
+  void exit(const exit_reason& why) const { detail::exit_by_signal(*cell_, why); }
   /// Ends the actor after the current handler; if the handler waits, its wait is cancelled. What waits in the mailbox
   /// goes to the dead letters. Does not suspend.
   void kill() const noexcept { cell_->kill(exit_reason{exit_kind::killed}); }
@@ -81,10 +94,17 @@ class any_actor {
   detail::actor_cell* cell_ = nullptr;
 };
 
+/// One monitor of an actor's: what `monitor` returned.
+struct monitor_ref {
+  std::uint64_t number = 0;  // 0: none
+  friend bool operator==(monitor_ref, monitor_ref) noexcept = default;
+};
+
 /// Message to a monitoring actor: `who` has ended. See actor::monitor.
 struct down {
   any_actor who;
   exit_reason reason;
+  monitor_ref ref{};
 };
 
 /// Message to a linked actor that handles it: `who` has ended. Without a handler the linked actor ends, too.
@@ -96,8 +116,9 @@ struct exit_signal {
 namespace detail {
 
 /// `note_act`: the watcher's handler of `down`. Throws std::bad_alloc.
-void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act, bool incarnation = false);
+monitor_ref monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act, bool incarnation = false);
 void unmonitor_actor(actor_cell& watcher, actor_cell& target) noexcept;
+void unmonitor_actor(actor_cell& watcher, monitor_ref which, message_function note_act) noexcept;
 void link_actors(actor_cell& self, actor_cell& other);
 void unlink_actors(actor_cell& self, actor_cell& other) noexcept;
 
@@ -118,6 +139,19 @@ class actor_ref : public any_actor {
     using M = detail::message_for<A, T>;
     check<std::decay_t<T>>();
     return cell()->post(detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
+  }
+  /// As `tell`, but where that would suspend it returns tell_status::full, and an rvalue stays what it was.
+  template <class T>
+  tell_status try_tell(T&& m) const {
+    using M = detail::message_for<A, T>;
+    check<std::decay_t<T>>();
+    auto* node = detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m));
+    const tell_status became = cell()->try_post(node, false);
+    if (became != tell_status::full || !cell()->blocks_senders()) return became;
+    if constexpr (std::same_as<T, M> && std::is_move_assignable_v<M>) m = std::move(node->body);
+    std::destroy_at(&node->body);
+    detail::free_message(node);
+    return became;
   }
   /// The same, handled before ordinary messages (but among urgent ones in order).
   template <class T>

@@ -94,7 +94,8 @@ void send_exit(actor_cell& c, std::uint32_t incarnation, actor_cell& gone, const
 
 void send_note(actor_cell& to, std::uint32_t incarnation, message* note, actor_cell& gone,
                const exit_reason& why) noexcept {
-  static_cast<body_node<down>*>(note)->body = down{any_actor{gone}, why};
+  auto& body = static_cast<body_node<down>*>(note)->body;
+  body = down{any_actor{gone}, why, body.ref};
   to.post_note(note, incarnation);
 }
 
@@ -182,7 +183,7 @@ bool is_stale(actor_cell& c, const message& m) noexcept {
   return (x == nullptr ? 0 : x->now.number) != m.incarnation && !RAMIE_PLANT(notes_outlive_incarnations);
 }
 
-void monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act, bool incarnation) {
+monitor_ref monitor_actor(actor_cell& watcher, actor_cell& target, message_function note_act, bool incarnation) {
   message* note = make_message<body_node<down>>(note_act, message::lifecycle | message::own, down{});
   tie* t = nullptr;
   try {
@@ -196,24 +197,48 @@ void monitor_actor(actor_cell& watcher, actor_cell& target, message_function not
   t->note = note;
   exit_reason why;
   bool added = false;
+  monitor_ref ref;
   {
     both_locked guard{watcher, target};
+    ref.number = t->number = ++watcher.more.load(std::memory_order_relaxed)->monitored;
+    static_cast<body_node<down>*>(note)->body.ref = ref;
     added = (target.status & actor_cell::gone) == 0 || (!incarnation && (target.status & actor_cell::closed) == 0);
     // A watcher that has no incarnation any more is in its own destructor's wake: nobody is to be told.
     added = added && (watcher.status & actor_cell::gone) == 0;
     if (added) add(*t);
     else why = last_reason(target);
   }
-  if (added) return;
+  if (added) return ref;
   const std::uint32_t mine = watcher.more.load(std::memory_order_acquire)->now.number;
   send_note(watcher, mine, std::exchange(t->note, nullptr), target, why);
   t->references.store(1, std::memory_order_relaxed);
   t->release();
+  return ref;
 }
 
 void unmonitor_actor(actor_cell& watcher, actor_cell& target) noexcept {
   take_back(watcher,
             [&](const tie& t) { return t.kind != tie_kind::link && t.side[0] == &watcher && t.side[1] == &target; });
+}
+
+void unmonitor_actor(actor_cell& watcher, monitor_ref which, message_function note_act) noexcept {
+  take_back(watcher, [&](const tie& t) {
+    return t.kind != tie_kind::link && t.side[0] == &watcher && t.number == which.number;
+  });
+  // Or it has been told, and not been handled yet.
+  const auto take_note = [&](message_queue& q) noexcept -> message* {
+    for (message* m = q.first; m != nullptr; m = m->next) {
+      if (m->act != note_act || static_cast<body_node<down>*>(m)->body.ref != which) continue;
+      q.remove(m);
+      return m;
+    }
+    return nullptr;
+  };
+  std::unique_lock guard{watcher.lock};
+  message* note = take_note(watcher.batch);
+  if (note == nullptr) note = take_note(watcher.mail);
+  guard.unlock();
+  if (note != nullptr) drop(note, watcher);
 }
 
 void link_actors(actor_cell& self, actor_cell& other) {

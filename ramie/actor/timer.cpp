@@ -8,13 +8,20 @@
 //  T4 The thread that takes it out for good (the firer, or the canceller in T3) removes it from the list and drops the
 //     queue's reference.
 // The end of an incarnation cancels all that are in its list. One that fires just then posts a message that carries the
-// incarnation's number, and vanishes. A timer for another actor is in no list.
+// incarnation's number, and vanishes.
+//  T5 Somebody else starts one under the lock of the actor, which is alive there: so the list is not ended yet, and the
+//     scheduler in whose queue it goes lives on, too.
+//  T6 A timer with a key is known to its actor until its message is handled. The actor's own turn decides whether it is,
+//     so what was cancelled or replaced is never heard of, even if it was in the mailbox already.
 #include <ramie/actor/timer.hpp>
 
 #include <ramie/actor/extras.hpp>
+#include <ramie/sched/scheduler.hpp>
 #include <ramie/task/timer_queue.hpp>
 
+#include <algorithm>
 #include <mutex>
+#include <vector>
 
 namespace ramie::detail {
 
@@ -23,7 +30,7 @@ namespace {
 /// T4.
 void leave(actor_timer& t) noexcept {
   t.cancelled.store(true, std::memory_order_release);  // a handle may outlive even the queue: nothing to look for there
-  if (t.owned) {
+  {
     incarnation& x = t.target->more.load(std::memory_order_acquire)->now;
     std::lock_guard guard{x.timers_lock};
     (t.previous == nullptr ? x.timers : t.previous->next) = t.next;
@@ -74,40 +81,117 @@ void actor_timer::cancel() noexcept {
   if (home->remove(*this)) leave(*this);
 }
 
-void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
-                  bool owned) {
-  actor_extras* x = nullptr;
-  worker_base* w = current_worker();
+namespace {
+
+/// T1, but for the queue.
+void enlist(actor_timer& t, actor_cell& target, incarnation& x, timer_queue& home) noexcept {
+  t.target = &target;
+  target.add_reference();
+  t.call = &fire;
+  t.home = &home;
+  t.incarnation = x.number;
+  std::lock_guard guard{x.timers_lock};
+  t.next = x.timers;
+  if (t.next != nullptr) t.next->previous = &t;
+  x.timers = &t;
+}
+
+void start(actor_timer& t) {
   try {
-    if (w == nullptr)
-      throw usage_error{
-          "ramie: send_after, send_every: the caller belongs to no runtime; call it from within ramie::run"};
-    if (owned) x = &target.extras();
+    t.home->add(t, t.deadline_ns);
+  } catch (...) {
+    leave(t);
+    t.release();
+    throw;
+  }
+}
+
+std::int64_t in(std::chrono::nanoseconds delay) noexcept {
+  return to_ns(deadline_after(std::max(delay, std::chrono::nanoseconds{0})));
+}
+
+}  // namespace
+
+void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period) {
+  actor_extras* x = nullptr;
+  try {
+    x = &target.extras();
   } catch (...) {
     delete t;
     throw;
   }
-  t->target = &target;
-  target.add_reference();
-  t->call = &fire;
-  t->home = w->timers_here;
   t->period_ns = period.count();
-  t->deadline_ns = to_ns(deadline_after(std::max(delay, std::chrono::nanoseconds{0})));
-  if (owned) {
-    t->owned = true;
-    t->incarnation = x->now.number;
-    std::lock_guard guard{x->now.timers_lock};
-    t->next = x->now.timers;
-    if (t->next != nullptr) t->next->previous = t;
-    x->now.timers = t;
-  }
+  t->deadline_ns = in(delay);
+  enlist(*t, target, x->now, *current_worker()->timers_here);
+  start(*t);
+}
+
+void launch_timer_for(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay) {
+  actor_extras* x = nullptr;
   try {
-    w->timers_here->add(*t, t->deadline_ns);
+    x = &target.extras();
   } catch (...) {
-    leave(*t);
-    t->release();
+    delete t;
     throw;
   }
+  t->deadline_ns = in(delay);
+  t->target = &target;
+  std::lock_guard guard{target.lock};
+  worker* const home = home_of(target);
+  if ((target.status & (actor_cell::closed | actor_cell::waiting | actor_cell::gone)) != 0 || home == nullptr) {
+    target.add_reference();
+    t->cancelled.store(true, std::memory_order_relaxed);
+    t->release();  // the queue's: it is in none
+    return;
+  }
+  // The caller's own queue if it can be had, otherwise that of a worker that never retires.
+  worker* const me = worker::current();
+  worker& to = me != nullptr && me->owner == home->owner ? *me : home->owner->at(0);
+  enlist(*t, target, x->now, *to.timers_here);
+  start(*t);
+  if (&to != me) home->owner->sleeping.published_to(to);
+}
+
+// ---- keys ----------------------------------------------------------------------------------------------------------
+
+namespace {
+auto find_key(incarnation& x, const timer_key& key) noexcept {
+  return std::find_if(x.keyed.begin(), x.keyed.end(), [&](const keyed_timer& k) { return k.key == key; });
+}
+}  // namespace
+
+void forget_key(actor_cell& c, actor_timer& t) noexcept {
+  std::erase_if(c.more.load(std::memory_order_acquire)->now.keyed,
+                [&](const keyed_timer& k) { return k.handle.timer() == &t; });
+}
+
+void keep_timer(actor_cell& c, timer_key key, timer_handle h) {
+  incarnation& x = c.more.load(std::memory_order_acquire)->now;
+  cancel_keyed(c, key);
+  try {
+    if (x.keyed.size() == x.keyed.capacity()) x.keyed.reserve(2 * x.keyed.size() + 1);
+    x.keyed.push_back({std::move(key), std::move(h)});
+  } catch (...) {
+    h.timer()->forgotten = true;
+    h.cancel();
+    throw;
+  }
+}
+
+bool cancel_keyed(actor_cell& c, const timer_key& key) noexcept {
+  actor_extras* more = c.more.load(std::memory_order_acquire);
+  if (more == nullptr) return false;
+  const auto k = find_key(more->now, key);
+  if (k == more->now.keyed.end()) return false;
+  k->handle.timer()->forgotten = true;
+  k->handle.cancel();
+  more->now.keyed.erase(k);
+  return true;
+}
+
+bool is_running(actor_cell& c, const timer_key& key) noexcept {
+  actor_extras* more = c.more.load(std::memory_order_acquire);
+  return more != nullptr && find_key(more->now, key) != more->now.keyed.end();
 }
 
 void cancel_timers(incarnation& x) noexcept {

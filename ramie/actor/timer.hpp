@@ -1,4 +1,4 @@
-// Messages that an actor gets later.
+// Messages that an actor gets later, and timers that it knows by a key.
 #pragma once
 
 #include <ramie/actor/cell.hpp>
@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <new>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -27,7 +30,9 @@ struct actor_timer : timer_node {
   std::int64_t deadline_ns = 0;
   std::int64_t period_ns = 0;     // 0: once
   std::uint32_t incarnation = 0;  // of the target, which alone gets the message
-  bool owned = false;             // by that one: it is in its list
+  bool at_once = false;           // messages are made by whoever fires it: the receiver is a fiber actor
+  bool keyed = false;             // its message is handled only while the actor knows it by its key
+  bool forgotten = false;         // the actor's own: it does not any more
   actor_timer* next = nullptr;    // of the actor's timers, under their lock
   actor_timer* previous = nullptr;
 
@@ -42,10 +47,20 @@ struct actor_timer : timer_node {
   void cancel() noexcept;
 };
 
-/// Puts it into the calling worker's queue. `owned`: it ends with the incarnation of `target` that the caller is.
-/// Throws std::bad_alloc, usage_error; then it is gone.
-void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period,
-                  bool owned);
+/// Puts it into the calling worker's queue; it ends with the incarnation of `target` that the caller is. Throws
+/// std::bad_alloc; then it is gone.
+void launch_timer(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay, std::chrono::nanoseconds period);
+/// The same by anybody else: it ends with the incarnation that runs now. If there is none it is cancelled.
+void launch_timer_for(actor_timer* t, actor_cell& target, std::chrono::nanoseconds delay);
+
+/// What a message that is made late is asked.
+struct making {
+  actor_cell* cell;
+  bool unwanted = false;
+};
+
+/// The timer's message is being handled: the key is free.
+void forget_key(actor_cell& c, actor_timer& t) noexcept;
 
 template <class M>
 struct typed_timer final : actor_timer {
@@ -79,6 +94,11 @@ struct late_node : body_node<M> {
   static void act_late(message& self, message_verb verb, void* context) {
     auto& node = static_cast<late_node&>(self);
     if (verb == message_verb::make) {
+      if (auto& now = *static_cast<making*>(context); node.from->keyed) {
+        now.unwanted = node.from->forgotten;
+        if (now.unwanted) return;  // it is discarded
+        if (node.from->period_ns == 0) forget_key(*now.cell, *node.from);
+      }
       node.flags &= static_cast<std::uint8_t>(~message::late);
       struct letting_go {
         typed_timer<M>* timer;
@@ -97,9 +117,10 @@ struct late_node : body_node<M> {
 
 template <class M>
 message* typed_timer<M>::make() {
-  const std::uint8_t flags = owned ? message::own : std::uint8_t{0};
-  if constexpr (std::is_trivially_copy_constructible_v<M>) return make_message<tell_node<M>>(act, flags, body);
-  else return make_message<late_node<M>>(&late_node<M>::act_late, flags | message::late, this);
+  if constexpr (std::is_trivially_copy_constructible_v<M>)
+    if (!keyed) return make_message<tell_node<M>>(act, message::own, body);
+  if (at_once) return make_message<tell_node<M>>(act, message::own, std::move(body));
+  return make_message<late_node<M>>(&late_node<M>::act_late, message::own | message::late, this);
 }
 
 }  // namespace detail
@@ -120,9 +141,14 @@ class timer_handle {
   void cancel() noexcept {
     if (timer_ != nullptr) timer_->cancel();
   }
+  /// False once it was cancelled, has ended with its actor, or has sent its only message. Any thread.
+  [[nodiscard]] bool running() const noexcept {
+    return timer_ != nullptr && !timer_->cancelled.load(std::memory_order_acquire);
+  }
 
   /// Internal.
   explicit timer_handle(detail::actor_timer* timer) noexcept : timer_{timer} {}
+  [[nodiscard]] detail::actor_timer* timer() const noexcept { return timer_; }
 
  private:
   detail::actor_timer* timer_ = nullptr;
@@ -132,11 +158,40 @@ namespace detail {
 
 template <class M, class T>
 timer_handle start_timer(actor_cell& target, message_function act, std::chrono::nanoseconds delay,
-                         std::chrono::nanoseconds period, T&& m, bool owned = true) {
+                         std::chrono::nanoseconds period, T&& m, bool keyed = false) {
   auto* t = new typed_timer<M>{act, std::forward<T>(m)};
-  launch_timer(t, target, delay, period, owned);
+  t->keyed = keyed;
+  launch_timer(t, target, delay, period);
   return timer_handle{t};
 }
 
 }  // namespace detail
+
+/// By what an actor knows a timer: a text, a number or an enumerator.
+class timer_key {
+ public:
+  template <class T>
+    requires(std::is_integral_v<T> || std::is_enum_v<T>)
+  timer_key(T number) noexcept : is_text_{false}, number_{static_cast<std::uint64_t>(number)} {}
+  template <class T>
+    requires(std::convertible_to<const T&, std::string_view>)
+  timer_key(const T& text) : is_text_{true}, text_{std::string_view{text}} {}
+  friend bool operator==(const timer_key&, const timer_key&) noexcept = default;
+
+ private:
+  bool is_text_;
+  std::string text_{};
+  std::uint64_t number_ = 0;
+};
+
+namespace detail {
+
+/// `h` gets the key's place; what had it is cancelled, and not heard of any more. Throws std::bad_alloc; then it is not
+/// running.
+void keep_timer(actor_cell& c, timer_key key, timer_handle h);
+bool cancel_keyed(actor_cell& c, const timer_key& key) noexcept;
+[[nodiscard]] bool is_running(actor_cell& c, const timer_key& key) noexcept;
+
+}  // namespace detail
+
 }  // namespace ramie

@@ -11,7 +11,9 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 namespace ramie {
@@ -250,6 +252,135 @@ TEST_P(actor_timers, fail_their_actor_where_the_copy_of_a_message_fails) {
     auto h = sup.spawn_actor<holder>();
     EXPECT_EQ(h.join().kind(), exit_kind::failed);
   });
+}
+
+// ---- timers by key, and for others ---------------------------------------------------------------------------------
+
+enum class alarm { first, second };
+struct start_two {};
+struct replaced {
+  int times;
+};
+struct ring {
+  std::string text;
+};
+struct heard {};
+
+class alarms : public actor<alarms> {
+ public:
+  /// The message of the first lies in the mailbox when it is replaced, or cancelled.
+  void on(replaced r) {
+    for (int i = 0; i < r.times; ++i) {
+      start_timer(alarm::first, 0ns, ring{"old " + std::to_string(i)});
+      EXPECT_TRUE(has_timer(alarm::first));
+    }
+    const auto me = self();
+    while (me.mail_count() == 0) this_fiber::yield();
+    start_timer(alarm::first, 0ns, ring{"new"});
+  }
+  bool on(cancel_all) {
+    start_timer("text", 0ns, ring{"cancelled"});
+    const auto me = self();
+    while (me.mail_count() == 0) this_fiber::yield();
+    const bool was_there = cancel_timer("text");
+    return was_there && !cancel_timer("text") && !has_timer("text");
+  }
+  void on(start_two) {
+    start_timer(alarm::second, 1h, ring{"never"});
+    repeat_timer(std::string{"again"}, 100us, ring{"tick"});
+  }
+  void on(ring r) {
+    EXPECT_FALSE(has_timer(alarm::first));
+    heard_.push_back(std::move(r.text));
+    if (heard_.size() == 5) cancel_timer("again");
+  }
+  void on(crash) { throw std::runtime_error{"crash"}; }
+  std::vector<std::string> on(heard) {
+    EXPECT_FALSE(has_timer(7));
+    return heard_;
+  }
+
+ private:
+  std::vector<std::string> heard_;
+};
+
+TEST_P(actor_timers, with_a_key_are_replaced_even_when_their_message_waits) {
+  in_runtime([] {
+    for (int i = 0; i < scaled(50); ++i) {
+      auto a = spawn_actor<alarms>();
+      a.tell(replaced{3});
+      await([&] { return !a.ask(heard{}).empty(); });
+      EXPECT_EQ(a.ask(heard{}), std::vector<std::string>{"new"});
+      stop_and_join(a);
+    }
+  });
+}
+
+TEST_P(actor_timers, with_a_key_are_cancelled_even_when_their_message_waits) {
+  in_runtime([] {
+    auto a = spawn_actor<alarms>();
+    for (int i = 0; i < scaled(50); ++i) EXPECT_TRUE(a.ask(cancel_all{}));
+    EXPECT_TRUE(a.ask(heard{}).empty());
+    stop_and_join(a);
+  });
+}
+
+TEST_P(actor_timers, with_a_key_end_with_their_incarnation) {
+  in_runtime([] {
+    supervisor sup{{.max_restarts = 100, .within = 1h, .report = [](const child_report&) {}}};
+    auto a = sup.spawn_actor<alarms>();
+    a.tell(start_two{});
+    await([&] { return ask_patiently(a, heard{}).size() == 5; });
+    EXPECT_EQ(ask_patiently(a, heard{}), std::vector<std::string>(5, "tick"));
+    a.tell(start_two{});
+    a.tell(crash{});
+    await([&] { return sup.restarts() == 1; });
+    EXPECT_TRUE(ask_patiently(a, heard{}).empty());
+    a.tell(start_two{});
+    await([&] { return ask_patiently(a, heard{}).size() == 5; });
+  });
+}
+
+TEST_P(actor_timers, are_started_for_others_from_anywhere) {
+  runtime rt{options()};
+  auto a = rt.spawn([] { return spawn_actor<alarms>(); }).join();
+  std::atomic<int> received{0};
+  auto f = rt.spawn([&] {
+               return spawn_actor<ring, int>([&](mailbox<ring, int>& box) {
+                 while (auto m = box.receive())
+                   if (m->index() == 0 ? std::get<ring>(*m).text == "fiber" : std::get<int>(*m) == 1) ++received;
+               });
+             }).join();
+  for (int i = 0; i < 2; ++i) {
+    // By a plain thread, while the workers sleep or not.
+    ramie::send_after(1ms, a, ring{"thread"});
+    ramie::send_after(1ms, f, ring{"fiber"});
+    ramie::send_after(1ms, f, 1);
+    auto cancelled_one = ramie::send_after(1h, a, ring{"never"});
+    EXPECT_TRUE(cancelled_one.running());
+    cancelled_one.cancel();
+    EXPECT_FALSE(cancelled_one.running());
+    await([&] { return received == 2 * (i + 1); });
+  }
+  rt.run([&] {
+    ramie::send_after(1ms, a, ring{"fiber"});
+    await([&] { return a.ask(heard{}).size() == 3; });
+  });
+  // From another runtime.
+  runtime other{options()};
+  other.run([&] {
+    ramie::send_after(1ms, a, ring{"other"});
+    await([&] { return a.ask(heard{}).size() == 4; });
+  });
+  auto left = ramie::send_after(1h, a, ring{"never"});
+  auto forgotten = ramie::send_after(1h, f, ring{"never"});
+  a.stop();
+  a.join();
+  EXPECT_FALSE(left.running());
+  EXPECT_FALSE(ramie::send_after(0ns, a, ring{"to nobody"}).running());
+  rt.shutdown();
+  EXPECT_FALSE(forgotten.running());
+  forgotten.cancel();
 }
 
 }  // namespace
