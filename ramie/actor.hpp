@@ -6,4 +6,5 @@
 #include <ramie/actor/on_end.hpp>
 #include <ramie/actor/registry.hpp>
 #include <ramie/patterns/group.hpp>
+#include <ramie/patterns/state_machine.hpp>
 #include <ramie/supervise/supervisor.hpp>
