@@ -5,6 +5,7 @@
 #include <ramie/actor/dead_letters.hpp>
 #include <ramie/actor/on_end.hpp>
 #include <ramie/actor/registry.hpp>
+#include <ramie/patterns/event_bus.hpp>
 #include <ramie/patterns/group.hpp>
 #include <ramie/patterns/state_machine.hpp>
 #include <ramie/supervise/supervisor.hpp>

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,45 @@ message& current_message(actor_cell& c);
 /// Marks it as kept and puts it aside.
 void stash_current(actor_cell& c);
 void unstash(actor_cell& c) noexcept;
+
+}  // namespace detail
+
+/// What an actor is told that has got no message for a while: see actor::set_receive_timeout.
+struct receive_timeout {};
+
+namespace detail {
+
+/// The timer behind it. It looks back when it fires, so that messages need not touch it.
+struct quiet {
+  std::uint32_t handled;  // when it was started
+  std::chrono::nanoseconds time;
+};
+inline timer_key quiet_key() noexcept { return timer_key{~std::uint64_t{1}}; }
+
+template <class A>
+void watch_for_quiet(actor_cell& c, std::chrono::nanoseconds time);
+
+template <class A>
+void act_on_quiet(message& self, message_verb verb, void* context) {
+  if (verb == message_verb::handle) {
+    auto& c = *static_cast<actor_cell*>(context);
+    const quiet since = static_cast<tell_node<quiet>&>(self).body;
+    const bool is_quiet = c.handled.load(std::memory_order_relaxed) - since.handled <= 1;  // this one counts
+    watch_for_quiet<A>(c, since.time);
+    receive_timeout told;
+    if (is_quiet) call_handler<A, receive_timeout>(c, told);
+  } else if (verb == message_verb::type) {
+    *static_cast<const type_info**>(context) = &type_of<receive_timeout>();
+  }
+}
+
+template <class A>
+void watch_for_quiet(actor_cell& c, std::chrono::nanoseconds time) {
+  keep_timer(
+      c, quiet_key(),
+      start_timer<quiet>(c, &act_on_quiet<A>, time, std::chrono::nanoseconds{0},
+                         quiet{static_cast<std::uint32_t>(c.handled.load(std::memory_order_relaxed)), time}, true));
+}
 
 }  // namespace detail
 
@@ -111,6 +151,14 @@ class actor {
   }
   /// False if there is none. Its message is not handled any more, even if it is in the mailbox already.
   bool cancel_timer(const timer_key& key) noexcept { return detail::cancel_keyed(cell(), key); }
+  /// From now on on(ramie::receive_timeout) is told whenever no message has come for `time`, at the latest when none
+  /// has for twice as long. Replaces what was set before. Throws std::bad_alloc.
+  void set_receive_timeout(std::chrono::nanoseconds time) {
+    static_assert(detail::handles_message<A, receive_timeout>, "ramie: this needs on(ramie::receive_timeout)");
+    detail::watch_for_quiet<A>(cell(), time);
+  }
+  void cancel_receive_timeout() noexcept { detail::cancel_keyed(cell(), detail::quiet_key()); }
+
   /// Is there a timer with this key? One that sends once is there until its message is handled.
   [[nodiscard]] bool has_timer(const timer_key& key) noexcept { return detail::is_running(cell(), key); }
 

@@ -218,24 +218,6 @@ class actor_ref : public any_actor {
   }
 };
 
-/// A reference to an actor of any class that takes messages of type M.
-template <class M>
-class recipient : public any_actor {
- public:
-  recipient() noexcept = default;
-  template <class A>
-  recipient(const actor_ref<A>& ref) noexcept : any_actor{ref}, act_{&detail::act_on_tell<A, M>} {
-    static_assert(detail::accepts_message<A, M>, "ramie: recipient: this actor does not take these messages");
-  }
-  /// Same as actor_ref::tell.
-  tell_status tell(M m) const {
-    return cell()->post(detail::make_message<detail::tell_node<M>>(act_, 0, std::move(m)));
-  }
-
- private:
-  detail::message_function act_ = nullptr;
-};
-
 }  // namespace ramie
 
 template <>

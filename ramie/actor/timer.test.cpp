@@ -383,5 +383,71 @@ TEST_P(actor_timers, are_started_for_others_from_anywhere) {
   forgotten.cancel();
 }
 
+// ---- receive timeouts ----------------------------------------------------------------------------------------------
+
+struct quiet_times {};
+struct set_timeout {
+  std::chrono::nanoseconds time;
+};
+struct end_timeout {};
+struct keep_awake {
+  std::chrono::nanoseconds time;
+};
+
+class sleepy : public actor<sleepy> {
+ public:
+  void on(set_timeout s) { set_receive_timeout(s.time); }
+  void on(end_timeout) { cancel_receive_timeout(); }
+  /// Handles no other message meanwhile; the next one is sent before this one ends.
+  void on(keep_awake k) {
+    this_fiber::sleep_for(k.time);
+    if (++awake_ < 5) self().tell(k);
+  }
+  void on(receive_timeout) {
+    ++times_;
+    EXPECT_TRUE(awake_ == 0 || awake_ == 5);
+  }
+  int on(quiet_times) { return times_; }
+  /// Looks from outside, without a message.
+  static int look_at(const actor_ref<sleepy>& s, int at_least) {
+    int seen = 0;
+    await([&] {
+      this_fiber::sleep_for(20ms);
+      seen = s.ask(quiet_times{});
+      return seen >= at_least;
+    });
+    return seen;
+  }
+
+ private:
+  int times_ = 0;
+  int awake_ = 0;
+};
+
+TEST_P(actor_timers, tell_of_quiet_times_until_they_are_cancelled) {
+  in_runtime([] {
+    auto s = spawn_actor<sleepy>();
+    s.tell(set_timeout{1ms});
+    sleepy::look_at(s, 2);  // and again
+    s.tell(set_timeout{1h});
+    const int before = s.ask(quiet_times{});
+    s.tell(set_timeout{1ms});
+    s.tell(end_timeout{});
+    this_fiber::sleep_for(5ms);
+    EXPECT_EQ(s.ask(quiet_times{}), before);
+    stop_and_join(s);
+  });
+}
+
+TEST_P(actor_timers, do_not_take_a_busy_actor_for_a_quiet_one) {
+  in_runtime([] {
+    auto s = spawn_actor<sleepy>();
+    s.tell(keep_awake{2ms});
+    s.tell(set_timeout{1ms});  // due whenever one of the others is handled, behind the next
+    sleepy::look_at(s, 1);
+    stop_and_join(s);
+  });
+}
+
 }  // namespace
 }  // namespace ramie

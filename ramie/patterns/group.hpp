@@ -1,8 +1,8 @@
 // Several actors as one: groups that publish to all members, routers that pick one.
 #pragma once
 
-#include <ramie/actor/ref.hpp>
 #include <ramie/base/atomic.hpp>
+#include <ramie/patterns/recipient.hpp>
 
 #include <algorithm>
 #include <cstddef>
