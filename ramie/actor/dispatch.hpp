@@ -185,11 +185,12 @@ void act_on_ask(message& self, message_verb verb, void* context) {
 [[noreturn]] void throw_ask_timeout();
 void check_not_self(const actor_cell& c);
 
-/// Sends the request and waits: the reply, or an exception. `set_asker(node, waiter)` tells it who waits.
-template <class R, class Node, class SetAsker>
+/// Sends the request and waits: the reply, or an exception. `set_asker(node, waiter)` tells it who waits. `answers`:
+/// the actor itself, in its handler; not later, nor another.
+template <class R, bool answers, class Node, class SetAsker>
 RAMIE_ALWAYS_INLINE R send_and_wait(actor_cell& c, Node* node, reply_slot<R>& slot, SetAsker set_asker,
                                     const steady::time_point* deadline, std::source_location where) {
-  const wait_site site{"ask", where};
+  const asking_wait_site site{{ask_reason, where}, answers ? &c : nullptr};
   wake_reason why;
   for (;;) {
     wait pause{wait::kind::cancellable, site};
@@ -229,11 +230,11 @@ RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::tim
     attach_asker(c, later, {waiter_ref{}, &slot, nullptr});
     auto* node = make_message<tell_node<request_type>>(&act_on_tell<A, request_type>, message::request,
                                                        request_type{std::forward<T>(body), std::move(later)});
-    return send_and_wait<R>(
+    return send_and_wait<R, false>(
         c, node, slot, [](auto& n, waiter_ref who) { n.body.reply.core()->wait_anew(who); }, deadline, where);
   } else {
     auto* node = make_message<ask_node<M, R>>(&act_on_ask<A, M>, message::request, std::forward<T>(body), &slot);
-    return send_and_wait<R>(
+    return send_and_wait<R, std::is_same_v<R, reply_of<A, M>>>(
         c, node, slot, [](ask_node<M, R>& n, waiter_ref who) RAMIE_LAMBDA_INLINE { n.who = who; }, deadline, where);
   }
 }

@@ -2,12 +2,15 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/base/notice.hpp>
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/inspect/notices.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/task/region.hpp>
 
+#include <exception>
 #include <thread>
 
 namespace ramie {
@@ -98,11 +101,39 @@ void detach_task(task* t) {
   destroy_task(t);
 }
 
-void end_task(task* t) noexcept {
+namespace {
+
+/// Is its result lost because it was cut short?
+bool ended_by_cancellation(task& t) noexcept {
+  if ((t.flags.load(std::memory_order_relaxed) & task::failed_flag) == 0) return false;
+  try {
+    std::rethrow_exception(placed<std::exception_ptr>(&t));
+  } catch (const child_cancelled&) {
+    return false;
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool is_draining() noexcept {
+  const worker_base* w = current_worker();
+  return w != nullptr && w->draining.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+RAMIE_NOINLINE void end_task(task* t) noexcept {
+  const bool meant = t->completion.load(std::memory_order_acquire) == task::done ||
+                     (t->flags.load(std::memory_order_relaxed) & task::stop_flag) != 0 ||
+                     std::uncaught_exceptions() != 0 || is_draining() || !notices_are_on();
   request_stop(*t);
   if (t == this_task())
     fatal("a fiber destroyed its own join handle while it ran: detach it instead", __FILE__, __LINE__);
   await_end(t, wait::kind::uninterruptible, {});
+  if (!meant && !is_draining() && ended_by_cancellation(*t))
+    tell_of_stopping_handle(name_of(t), __builtin_return_address(0));
   t->type->drop(*t);
   destroy_task(t);
 }

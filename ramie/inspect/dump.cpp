@@ -3,6 +3,7 @@
 // of a small fiber or a signal handler. What may be read, and how: dump_facts.hpp.
 #include <ramie/inspect/dump.hpp>
 
+#include <ramie/inspect/describe.hpp>
 #include <ramie/inspect/dump_facts.hpp>
 #include <ramie/inspect/dump_internal.hpp>
 #include <ramie/inspect/library_code.hpp>
@@ -15,7 +16,6 @@
 #include <ramie/stack/pool.hpp>
 #include <ramie/worker/stack_use_table.hpp>
 
-#include <cxxabi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -279,16 +279,7 @@ void dumping::fiber(const inspection& during, stack& s) noexcept {
   }
 }
 
-void dumping::title(const task_facts& t) noexcept {
-  if (t.kind == task_kind::resident) {
-    out_ << t.resident.kind << " ";
-    if (!t.resident.type.empty()) out_ << t.resident.type << " ";
-  } else {
-    out_ << (t.strand ? "child " : "fiber ");
-  }
-  if (t.name[0] != '\0') out_.quoted(t.name.data()) << " ";
-  out_ << t.id;
-}
+void dumping::title(const task_facts& t) noexcept { write_title(out_, t); }
 
 void dumping::mentioned(const void* task_address) noexcept {
   look_at_task(task_address, all.other);
@@ -339,11 +330,7 @@ void dumping::caller_of(const fiber_facts& f) noexcept {
   }
 }
 
-void dumping::function(const code_place& place) noexcept {
-  char* const readable = options_.demangle ? abi::__cxa_demangle(place.function, nullptr, nullptr, nullptr) : nullptr;
-  out_ << (readable == nullptr ? place.function : readable) << "+" << std::uint64_t{place.into};
-  std::free(readable);
-}
+void dumping::function(const code_place& place) noexcept { write_function(out_, place, options_.demangle); }
 
 void dumping::relations_of(const fiber_facts& f) noexcept {
   const task_facts& t = f.who;
@@ -373,10 +360,8 @@ void dumping::frames(const std::uintptr_t* pcs, std::size_t count) noexcept {
       function(place);
       out_ << " ";
     }
-    out_ << "(";
-    if (place.path == nullptr) out_ << "?";
-    else out_ << (*place.path == '\0' ? all.program.data() : place.path);
-    out_ << " " << reinterpret_cast<const void*>(place.offset) << ")\n";
+    write_offset(out_, place, all.program.data());
+    out_ << "\n";
   }
 }
 

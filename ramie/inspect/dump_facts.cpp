@@ -105,6 +105,7 @@ void look_at_task(const void* address, task_facts& found) noexcept {
   }
   found.kind = type.kind;
   const std::uint64_t joined = copy.completion.load(std::memory_order_relaxed);
+  found.detached = joined == task::detached;
   if ((joined & ~std::uint64_t{task::detached | task::done}) != 0)
     found.joined_by = waiter_ref::from_bits(joined).who();
   if (const task_extras* extras = copy.extras.load(std::memory_order_relaxed); extras != nullptr)

@@ -27,7 +27,8 @@ struct task_facts {
   const void* type = nullptr;
   task_kind kind = task_kind::fiber;
   bool strand = false;
-  bool stopping = false;              // asked to stop
+  bool stopping = false;  // asked to stop
+  bool detached = false;
   bool measures_stack = false;        // its stack was painted
   bool on_stack = false;              // runs, or waits in the middle of something
   const worker_base* home = nullptr;  // to be compared, not dereferenced

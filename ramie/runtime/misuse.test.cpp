@@ -327,6 +327,7 @@ TEST_P(misuse, a_failure_that_nobody_joins_for_is_reported) {
     replaced = {};
     {
       auto h = spawn([] { this_fiber::sleep_for(1h); });
+      h.request_stop();
     }
     {
       auto h = spawn([] { return 1; });

@@ -1,11 +1,14 @@
 #include <ramie/runtime/runtime.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/inspect/circles.hpp>
 #include <ramie/inspect/deadlock_report.hpp>
 #include <ramie/inspect/dump.hpp>
+#include <ramie/inspect/notices.hpp>
 #include <ramie/inspect/stall_report.hpp>
 #include <ramie/inspect/trace.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/stack/overflow.hpp>
 
 #include <signal.h>
 #include <string.h>
@@ -71,13 +74,19 @@ void write_trace(const runtime& rt, const char* path) noexcept try {
 }  // namespace
 
 runtime::runtime(const runtime_options& options) {
-  detail::set_deadlock_reporter(&detail::report_deadlock);
-  detail::set_stall_reporter(&detail::report_stall);
+  static constexpr detail::reporters all_reporters{&detail::report_deadlock, &detail::tell_of_slow_end,
+                                                   &detail::tell_of_circles, &detail::report_stall};
+  detail::set_reporters(all_reporters);
+  detail::set_occupant_namer(&detail::describe_occupant);
+  detail::set_overflow_tracer(&detail::trace_overflow);
   scheduler_ = std::make_unique<detail::scheduler>(options);
   obey_dump_on();
   if (trace_file() != nullptr) record({.every_fiber = true});
 }
-runtime::~runtime() { shutdown_traced(); }
+runtime::~runtime() {
+  shutdown_traced();
+  if (!scheduler_->stopping()) detail::tell_of_those_left(*scheduler_);
+}
 
 void runtime::shutdown_traced() noexcept {
   if (const char* path = trace_file(); path != nullptr && !scheduler_->stopping()) {

@@ -32,8 +32,7 @@ namespace ramie::detail {
 
 namespace {
 
-constinit std::atomic<deadlock_reporter> reporter{nullptr};
-constinit std::atomic<stall_reporter> reporter_of_stalls{nullptr};
+constinit std::atomic<const reporters*> reporters_in_use{nullptr};
 
 /// 0 if that cannot be told.
 std::size_t threads_of_process() noexcept {
@@ -56,9 +55,17 @@ bool nothing_can_wake_a_fiber(scheduler& of, const waiting_threads& outside) noe
 
 }  // namespace
 
-void set_deadlock_reporter(deadlock_reporter known) noexcept { reporter.store(known, std::memory_order_release); }
+void set_reporters(const reporters& known) noexcept { reporters_in_use.store(&known, std::memory_order_release); }
+const reporters* known_reporters() noexcept { return reporters_in_use.load(std::memory_order_acquire); }
 
-void set_stall_reporter(stall_reporter known) noexcept { reporter_of_stalls.store(known, std::memory_order_release); }
+void deadlock_detector::look_for_circles(scheduler& of) {
+  const reporters* const report = known_reporters();
+  const std::int64_t begun_ns = now_ns();
+  if (report == nullptr || begun_ns < circles_next_ns_) return;
+  if (circles_next_ns_ != 0) report->circles(of);  // not at the very beginning
+  const std::int64_t took_ns = now_ns() - begun_ns;
+  circles_next_ns_ = begun_ns + std::max(circles_every_ns, 200 * took_ns);
+}
 
 void deadlock_detector::look_at_stall(const scheduler& of, bool stuck, std::int64_t now) {
   constexpr std::int64_t long_ns = 1'000'000'000, told = std::numeric_limits<std::int64_t>::max();
@@ -71,14 +78,14 @@ void deadlock_detector::look_at_stall(const scheduler& of, bool stuck, std::int6
     look_again_ns_ = now + long_ns;
   }
   if (now < look_again_ns_) return;
-  const stall_reporter report = reporter_of_stalls.load(std::memory_order_acquire);
-  const bool done = report == nullptr || !of.options().report_deadlocks || report(of, now - stuck_since_ns_);
+  const reporters* const report = known_reporters();
+  const bool done = report == nullptr || !of.options().report_deadlocks || report->stall(of, now - stuck_since_ns_);
   look_again_ns_ = done ? told : now + long_ns;
 }
 
 std::int64_t deadlock_detector::before_sleep(scheduler& of, bool (*still_idle)(const void*), const void* context) {
   constexpr std::int64_t for_ever = -1, first_ns = 1'000'000'000, longest_ns = 60'000'000'000;
-  const deadlock_reporter report = reporter.load(std::memory_order_acquire);
+  const reporters* const report = known_reporters();
   if (report == nullptr || !of.options().report_deadlocks || of.live() == 0) return for_ever;
   // Twice, with a pause: a waker may be between two of the places that are looked at. And no thread may have begun or
   // ended a wait meanwhile.
@@ -89,8 +96,9 @@ std::int64_t deadlock_detector::before_sleep(scheduler& of, bool (*still_idle)(c
   };
   if (waiting_threads before, now; stuck(before)) {
     os_sleep(5'000'000);
-    if (stuck(now) && now.words == before.words) report(of);
+    if (stuck(now) && now.words == before.words) report->deadlock(of);
   }
+  look_for_circles(of);
   return asleep_ns_ = asleep_ns_ == 0 ? first_ns : std::min(2 * asleep_ns_, longest_ns);
 }
 

@@ -8,16 +8,25 @@ namespace ramie::detail {
 
 class scheduler;
 
-/// Tells of the deadlock and ends the process.
-using deadlock_reporter = void (*)(const scheduler& of) noexcept;
-/// Schedulers made from now on look for deadlocks, if their options say so, and report them by `known`. Any thread.
-void set_deadlock_reporter(deadlock_reporter known) noexcept;
-
-/// Tells what holds the workers of a runtime that have all stood still for `since_ns`. False if it found nothing to
-/// tell.
-using stall_reporter = bool (*)(const scheduler& of, std::int64_t since_ns) noexcept;
-/// The same for these.
-void set_stall_reporter(stall_reporter known) noexcept;
+/// What is told of a scheduler, by the floors that can describe fibers.
+struct reporters {
+  /// Of a deadlock; ends the process. The monitor's thread.
+  void (*deadlock)(const scheduler& of) noexcept;
+  /// It was asked to end `end_is_slow_ns` ago and has not ended. The thread that asked.
+  void (*slow_end)(scheduler& of) noexcept;
+  /// Looks for fibers that wait for each other. The monitor's thread, about once in `circles_every_ns`.
+  void (*circles)(scheduler& of) noexcept;
+  /// Tells what holds the workers, which have all stood still for `since_ns`. False if it found nothing to tell. The
+  /// monitor's thread.
+  bool (*stall)(const scheduler& of, std::int64_t since_ns) noexcept;
+};
+/// Guesses.
+inline constexpr std::int64_t end_is_slow_ns = 1'000'000'000;
+inline constexpr std::int64_t circles_every_ns = 1'000'000'000;
+/// `known` lives for ever. Any thread.
+void set_reporters(const reporters& known) noexcept;
+/// Null: none are known.
+[[nodiscard]] const reporters* known_reporters() noexcept;
 
 /// Of one scheduler's monitor; its thread alone.
 class deadlock_detector {
@@ -31,8 +40,12 @@ class deadlock_detector {
   void look_at_stall(const scheduler& of, bool stuck, std::int64_t now);
   /// A worker is awake again.
   void reset() noexcept { asleep_ns_ = 0; }
+  /// Has reporters::circles called when it is time: once in `circles_every_ns` at most, and for half a per cent of the
+  /// time at most.
+  void look_for_circles(scheduler& of);
 
  private:
+  std::int64_t circles_next_ns_ = 0;
   std::int64_t asleep_ns_ = 0;       // last time
   std::int64_t stuck_since_ns_ = 0;  // 0: it is not
   std::int64_t look_again_ns_ = 0;

@@ -50,11 +50,11 @@ const char* set_variable(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-bool is_on(const char* name) {
+bool is_on(const char* name, bool unless_set = false) {
   const char* text = set_variable(name);
   if (text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "1") != 0)
     refuse(name, quoted(text), "0 or 1");
-  return text != nullptr && *text == '1';
+  return text == nullptr ? unless_set : *text == '1';
 }
 
 constexpr const char* placement_names[] = {"work_stealing", "stealing_no_affinity", "dedicated"};
@@ -111,6 +111,7 @@ runtime_options resolve(runtime_options o) {
 
   if (!o.pin_threads) o.pin_threads = is_on("RAMIE_PIN_THREADS");
   if (!o.paint_stacks) o.paint_stacks = is_on("RAMIE_PAINT_STACKS");
+  if (o.notices) o.notices = is_on("RAMIE_NOTICES", true);
   check_range("runtime_options::spare_workers", o.spare_workers, 0, spares_most);
   check_range("runtime_options::blocking_threads", o.blocking_threads, 1, blocking_threads_most);
   check_range("runtime_options::stall_after", o.stall_after.count(), 1, 3'600'000);

@@ -327,13 +327,6 @@ void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept {
   loop();  // no other stack to be had: this one serves as well
 }
 
-void name_occupant(const stack& s, char* buffer, std::size_t size) noexcept {
-  const char* name = name_of(static_cast<const task*>(s.occupant.load(std::memory_order_acquire)));
-  std::size_t i = 0;
-  for (; i + 1 < size && name[i] != '\0'; ++i) buffer[i] = name[i];
-  buffer[i] = '\0';
-}
-
 }  // namespace
 
 namespace {
@@ -479,7 +472,6 @@ void run_worker(worker& w) noexcept {
   w.thread_id.store(::gettid(), std::memory_order_relaxed);
   if (w.owner->options().pin_threads && !w.spare) pin_to_cpu(w.number);
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);  // ns: sleepers wake on time
-  set_occupant_namer(&name_occupant);
   std::optional<alternate_signal_stack> signals;
   try {
     signals.emplace();

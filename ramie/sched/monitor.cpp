@@ -117,6 +117,7 @@ void monitor::run() noexcept {
     const bool rests = !busy && !was_busy;
     was_busy = busy || rests;
     if (busy) deadlocks_.reset();
+    deadlocks_.look_for_circles(of_);
     if (rests) {
       word_.store(0, std::memory_order_relaxed);
       heavy_fence();

@@ -65,6 +65,10 @@ struct runtime_options {
   /// microseconds for each fiber and each turn of an actor. false: RAMIE_PAINT_STACKS (0 or 1), else false; with that
   /// variable it is also written to standard error when the process exits.
   bool paint_stacks = false;
+  /// One line on standard error, once for each place, about what is seldom meant: handles that stop a fiber, fibers
+  /// that outlive their program, `cancelled` swallowed, an end of the runtime that takes long (docs/debugging.md). Set
+  /// to false, or with RAMIE_NOTICES=0 in the environment, the whole process tells none from then on.
+  bool notices = true;
 };
 
 }  // namespace ramie

@@ -5,6 +5,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/base/notice.hpp>
 #include <ramie/context/sanitizer.hpp>
 #include <ramie/machine/backoff.hpp>
 #include <ramie/machine/cpu_count.hpp>
@@ -192,6 +193,7 @@ scheduler::scheduler(const runtime_options& given)
       guard_{to_guard_kind(options().guard)},
       stack_class_{stack_class_of(options().stack_size, guard_)},
       blocking_{static_cast<std::size_t>(options().blocking_threads), options().name} {
+  if (!options().notices) switch_off_notices();
   init_fences();
   sanitizer_begin();
   init_fork_marks();
@@ -334,10 +336,16 @@ void scheduler::stop() {
   }
   heavy_fence();
   // Fibers that were just arming a wait when asked, or wait again in a handler, are met in the next round.
+  const std::int64_t since_ns = now_ns();
+  bool slow = false;
   for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {
     for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down();
     cancel_all();
     os_sleep(pause_ns);
+    if (!slow && now_ns() - since_ns > end_is_slow_ns) {
+      slow = true;
+      if (const reporters* report = known_reporters(); report != nullptr) report->slow_end(*this);
+    }
   }
   end_threads();
   stopped_ = true;

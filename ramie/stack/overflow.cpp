@@ -33,6 +33,7 @@ namespace {
 constexpr std::size_t name_size_max = 128;  // of a fiber, in the report; longer ones are cut
 
 constinit std::atomic<occupant_namer> namer_in_use{nullptr};
+constinit std::atomic<overflow_tracer> tracer_in_use{nullptr};
 
 struct handled_signal {
   int number;
@@ -78,7 +79,7 @@ class report_line {
   std::size_t size_ = 0;
 };
 
-/// `fiber "name"`, or what is known without a name.
+/// `fiber "name"`, or what is said if nothing is known.
 void add_occupant(report_line& line, const stack& s) noexcept {
   char name[name_size_max] = "";
   if (const occupant_namer namer = namer_in_use.load(std::memory_order_acquire); namer != nullptr)
@@ -86,14 +87,10 @@ void add_occupant(report_line& line, const stack& s) noexcept {
   name[sizeof name - 1] = '\0';
   for (char* c = name; *c != '\0'; ++c)
     if (static_cast<unsigned char>(*c) < ' ') *c = '?';
-  if (name[0] == '\0') {
-    line << "a fiber without a name";
-  } else {
-    line << "fiber \"" << name << "\"";
-  }
+  line << (name[0] == '\0' ? "a fiber without a name" : name);
 }
 
-void report_overflow(const stack& s) noexcept {
+void report_overflow(const stack& s, const void* machine_context) noexcept {
   constexpr std::size_t kib = 1024;
   const std::size_t slot = slot_size(*s.owner);
   const auto guard = static_cast<std::size_t>(lowest_usable(s) - slot_base(s));
@@ -104,6 +101,8 @@ void report_overflow(const stack& s) noexcept {
        << static_cast<const void*>(slot_base(s))
        << "). Raise fiber_options::stack_size, runtime_options::stack_size or RAMIE_STACK_SIZE.";
   line.write();
+  if (const overflow_tracer trace = tracer_in_use.load(std::memory_order_acquire); trace != nullptr)
+    trace(s, machine_context);
 }
 
 void report_stray_access(const stack& s, const void* address, const void* stack_pointer) noexcept {
@@ -144,9 +143,9 @@ void report_if_ours(const siginfo_t& info, const void* machine_context) noexcept
   if (hit != nullptr && !in_guard(*hit, address)) hit = nullptr;
 
   if (hit != nullptr && hit == running) {
-    report_overflow(*hit);
+    report_overflow(*hit, machine_context);
   } else if (running != nullptr && in_guard(*running, stack_pointer)) {
-    report_overflow(*running);
+    report_overflow(*running, machine_context);
   } else if (hit != nullptr) {
     report_stray_access(*hit, address, stack_pointer);
   }
@@ -221,6 +220,7 @@ std::size_t signal_stack_size() noexcept {
 }  // namespace
 
 void set_occupant_namer(occupant_namer namer) noexcept { namer_in_use.store(namer, std::memory_order_release); }
+void set_overflow_tracer(overflow_tracer tracer) noexcept { tracer_in_use.store(tracer, std::memory_order_release); }
 
 void install_overflow_handler() {
   static const bool once = [] {

@@ -7,11 +7,15 @@
 
 namespace ramie::detail {
 
-/// Writes the name of a stack's occupant (see stack::occupant) into `buffer`, terminated. Set by the floor that
-/// knows tasks; must be async-signal-safe. An empty name means none.
+/// Writes what is on a stack (see stack::occupant), as `fiber "name"`, into `buffer`, terminated. Set by the floor that
+/// knows tasks; must be async-signal-safe. An empty text means that there is nothing to say.
 using occupant_namer = void (*)(const stack& s, char* buffer, std::size_t size) noexcept;
+/// Writes the calls that led to an overflow to standard error; `machine_context` as a signal handler has it. Must be
+/// async-signal-safe.
+using overflow_tracer = void (*)(const stack& s, const void* machine_context) noexcept;
 /// Any thread. Null for none.
 void set_occupant_namer(occupant_namer namer) noexcept;
+void set_overflow_tracer(overflow_tracer tracer) noexcept;
 
 /// Installs the SIGSEGV and SIGBUS handler once per process; it chains to what was installed before. Later calls do
 /// nothing. Throws resource_error if the system refuses. Any thread.

@@ -47,7 +47,9 @@ void overflow(stack& s) {
   excursion{s}.run([] { recurse(without_end); });
 }
 
-void name_gamma(const stack&, char* buffer, std::size_t size) noexcept { std::snprintf(buffer, size, "gam\nma"); }
+void name_gamma(const stack&, char* buffer, std::size_t size) noexcept {
+  std::snprintf(buffer, size, "fiber \"gam\nma\"");
+}
 
 class overflow_report : public ::testing::TestWithParam<guard_kind> {
  protected:

@@ -47,6 +47,7 @@
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/sync/mutex.hpp>
 
+#include <exception>
 #include <string>
 
 namespace ramie {
@@ -193,6 +194,7 @@ bool mutex::worth_spinning(const detail::worker_base* w) const noexcept {
 bool mutex::lock_slowly(const detail::steady_time* deadline, const std::source_location& where) {
   if (is_mine()) {
     if (deadline != nullptr) return false;
+    relocked_ = true;
     throw usage_error{"ramie: mutex: " + name_for_report() +
                       " locks a mutex that it already holds (use recursive_mutex)"};
   }
@@ -307,6 +309,8 @@ void mutex::unlocked_by_stranger() const {
 }
 
 void mutex::destroyed_in_use() const noexcept {
+  const bool awaited = (word_.load(std::memory_order_relaxed) & waiting) != 0;
+  if (!awaited && (relocked_ || (std::uncaught_exceptions() != 0 && is_mine()))) return;
   detail::fatal("a mutex was destroyed while it was held or waited for", __FILE__, __LINE__);
 }
 

@@ -18,7 +18,8 @@ namespace ramie {
 /// Waiting for it is not cancelled: a fiber that is asked to stop gets the mutex, and its next cancellable wait throws.
 /// Not strictly fair: a caller that finds it free may take it before the waiters; but a waiter that has waited for 1
 /// ms, or was passed over several times, is handed it next. It may be destroyed as soon as it is free, even if the
-/// unlock that made it so has not returned; destroying one that is held, or waited for, ends the process.
+/// unlock that made it so has not returned; destroying one that is held, or waited for, ends the process, unless
+/// an exception passes, or its holder has tried to lock it again: that error is the better one.
 class mutex {
  public:
   constexpr mutex() noexcept = default;
@@ -132,7 +133,7 @@ class mutex {
   void become_favourite(const detail::worker_base* w) noexcept;
   void end_favour() noexcept;
   [[noreturn]] void unlocked_by_stranger() const;
-  [[noreturn]] void destroyed_in_use() const noexcept;
+  void destroyed_in_use() const noexcept;
   bool take_queue(std::uint32_t& seen, int& round) noexcept;
   bool enqueue(node& n, bool in_front, bool awake) noexcept;
   void dequeue(node& n) noexcept;
@@ -144,6 +145,7 @@ class mutex {
   detail::atomic<const void*> owner_{nullptr};                // the holder (identity.hpp)
   detail::atomic<const detail::worker_base*> last_{nullptr};  // the worker on which it was taken last
   detail::atomic<bool> held_{false};                          // by way of the favour
+  bool relocked_ = false;                                     // its holder was told so, once; written by that
   std::uint32_t streak_ = 0;                                  // belongs to the holder
   detail::wait_list<node> queue_;                             // belongs to the holder of `busy`
 };

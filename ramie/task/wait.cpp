@@ -9,6 +9,7 @@
 #include <ramie/machine/thread_end.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/stack/system.hpp>
+#include <ramie/task/refused.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/task/scheduling.hpp>
 #include <ramie/task/task.hpp>
@@ -309,6 +310,7 @@ void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void*
 waiting_threads look_at_waiting_threads() noexcept { return all_thread_descriptors.waiting(); }
 
 const char mutex_reason[] = "mutex";
+const char ask_reason[] = "ask";
 
 RAMIE_NOINLINE void wait::begin_of_thread(kind k) noexcept {
   mode_ = mode::thread;
@@ -378,8 +380,10 @@ RAMIE_NOINLINE void wait::look_at_limits(task& t) noexcept {
   }
   const bool draining = current_worker()->draining.load(std::memory_order_relaxed);
   if (bounds.stopped || (draining && !bounds.shielded) ||
-      (bounds.deadline_ns != region::never && bounds.deadline_ns <= now_ns()))
+      (bounds.deadline_ns != region::never && bounds.deadline_ns <= now_ns())) {
     wake(ref_, wake_reason::cancelled);
+    note_refused_wait(t, *site_);
+  }
 }
 
 /// There will be a waker without the lock (W7).

@@ -62,6 +62,12 @@ struct owned_wait_site : wait_site {
 };
 extern const char mutex_reason[];  // of each owned_wait_site
 
+/// The wait of one who asks an actor; the actor is known as well. Recognised likewise. It outlives the wait.
+struct asking_wait_site : wait_site {
+  const task* asked;  // null: another may answer, or it may later
+};
+extern const char ask_reason[];  // of each asking_wait_site
+
 /// What is known of a wait, for reports.
 struct wait_facts {
   const wait_site* site;

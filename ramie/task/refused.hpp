@@ -1,0 +1,12 @@
+// Waits that are refused because the fiber was asked to stop before.
+#pragma once
+
+#include <ramie/task/wait.hpp>
+
+namespace ramie::detail {
+
+/// Counts; tells once (base/notice.hpp) of a fiber that goes on and on: it swallows `cancelled`. The fiber itself, or a
+/// strand of it; any number of them at once. Does not suspend.
+void note_refused_wait(const task& t, const wait_site& site) noexcept;
+
+}  // namespace ramie::detail
