@@ -5,6 +5,8 @@
 
 #include <ramie/base/testing.hpp>
 
+#include "support/heard.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -14,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <regex>
 #include <string>
 #include <thread>
@@ -381,6 +384,57 @@ TEST(dump_on_signal, interrupts_anybody_without_harm) {
   }
   EXPECT_GE(count(err.text(), "ramie: end"), rounds);
   ::signal(SIGUSR2, SIG_IGN);
+}
+
+void listen_for_a_signal() {
+  detail::testing::heard all;
+  runtime rt{{.workers = 2, .name = "signal"}};
+  rt.run([&] {
+    channel<int> never;
+    auto patient = spawn(fiber_options{.name = "patient"}, [&] { never.recv(); });
+    blocking([&] {
+      ::kill(::getpid(), SIGUSR1);
+      all.until("ramie: end");
+    });
+    never.close();
+    patient.join();
+  });
+  std::exit(0);
+}
+
+TEST(dump_on_signal, needs_no_code_and_demangles_names) {
+  GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style());
+  for (const char* name : {"SIGUSR1", "USR1", "10"})
+    EXPECT_EXIT(
+        {
+          ::setenv("RAMIE_DUMP_ON", name, 1);
+          listen_for_a_signal();
+        },
+        ::testing::ExitedWithCode(0),
+        "fiber \"patient\" 0x[0-9a-f]+: waits for channel receive[^\n]*\n(.*\n)*    #[0-9]+ "
+        ".*listen_for_a_signal\\(\\)::");
+  EXPECT_EXIT(
+      {
+        ::setenv("RAMIE_DUMP_ON", "SIGNONSENSE", 1);
+        try {
+          runtime rt;
+        } catch (const invalid_argument& e) {
+          std::fputs(e.what(), stderr);
+        }
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "RAMIE_DUMP_ON is \"SIGNONSENSE\"");
+}
+
+TEST(dump_on_signal, comes_without_a_runtime_too) {
+  GTEST_FLAG_SET(death_test_style, detail::testing::death_test_style());
+  EXPECT_EXIT(
+      {
+        dump_on_signal(SIGUSR1);
+        ::raise(SIGUSR1);
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "no running or waiting fibers(.|\n)*ramie: end");
 }
 
 TEST(dump_on_signal, refuses_what_cannot_be_caught) {

@@ -2,6 +2,8 @@
 #include <ramie/base/testing.hpp>
 #include <ramie/ramie.hpp>
 
+#include "support/heard.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -21,45 +23,7 @@ namespace program {
 
 using namespace ramie;
 using namespace std::chrono_literals;
-
-/// Standard error of this process, read by itself.
-class heard {
- public:
-  heard() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
-    in_ = ends[0];
-    real_ = ::dup(STDERR_FILENO);
-    ::dup2(ends[1], STDERR_FILENO);
-    ::close(ends[1]);
-  }
-  heard(const heard&) = delete;
-  heard& operator=(const heard&) = delete;
-  /// Passes everything on, up to the line that has `what`; how often that came. Blocks the thread.
-  void until(const std::string& what) {
-    for (std::string line; line.find(what) == std::string::npos;) {
-      line.clear();
-      for (char c = 0; c != '\n' && ::read(in_, &c, 1) == 1;) line += c;
-      pass_on(line);
-    }
-  }
-  /// How many lines with `what` there are, once all has been said.
-  int count(const std::string& what) {
-    ::dup2(real_, STDERR_FILENO);
-    std::string all, line;
-    for (char c = 0; ::read(in_, &c, 1) == 1;) all += c;
-    pass_on(all);
-    int n = 0;
-    for (std::size_t at = 0; (at = all.find(what, at)) != std::string::npos; ++at) ++n;
-    return n;
-  }
-
- private:
-  void pass_on(const std::string& text) const {
-    if (::write(real_, text.data(), text.size()) < 0) std::abort();
-  }
-  int in_, real_;
-};
+using ramie::detail::testing::heard;
 
 /// Returns when `n` fibers wait for `what`.
 void await_waiters(int n, const std::string& what) {
@@ -265,7 +229,7 @@ void wait_in_a_row(heard& all) {
 namespace ramie {
 namespace {
 
-using program::heard;
+using detail::testing::heard;
 
 class notices : public ::testing::TestWithParam<int> {
  protected:

@@ -1,5 +1,7 @@
 #include <ramie/base/notice.hpp>
 
+#include <ramie/base/config.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +15,8 @@ namespace ramie::detail {
 
 namespace {
 
-constinit std::atomic<bool> switched_off{false};
+/// Not told in the simulator, where a report's copy of an atomic is none.
+constinit std::atomic<bool> switched_off{RAMIE_INTERLEAVE != 0};
 /// A guess: a program with more such places has been told enough.
 constexpr std::size_t places_most = 64;
 constinit std::array<std::atomic<std::uintptr_t>, places_most> places_told{};

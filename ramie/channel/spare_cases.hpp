@@ -62,6 +62,8 @@ template <class Clock, class Duration, std::invocable F = detail::do_nothing>
 }
 /// Chosen if no other case is ready at once; calls f(). The select then never suspends. It is chosen only if at some
 /// moment during the call none of the channels was ready.
+/// Cases of other kinds than channels are looked at one after the other: a permit that moves from one semaphore to
+/// another meanwhile may be missed.
 template <std::invocable F = detail::do_nothing>
 [[nodiscard]] otherwise_case<std::decay_t<F>> otherwise(F&& f = {}) {
   return otherwise_case<std::decay_t<F>>{std::forward<F>(f)};

@@ -42,7 +42,10 @@ bool start_joining(task* t, wait& pause) {
   if (t->completion.compare_exchange_strong(seen, pause.ref().bits(), std::memory_order_acq_rel,
                                             std::memory_order_acquire))
     return true;
-  pause.withdraw();  // or a canceller has claimed it, and can wait: the fiber has ended
+  // The reference is published nowhere, so only a canceller can have claimed the wait before this. Nothing of that
+  // claim is left once `withdraw` has seen it (W6: a running fiber is not made ready), and the request is met at the
+  // next wait: the fiber `t` has ended, and its result counts.
+  pause.withdraw();
   if (seen == task::done) return false;
   throw usage_error{"ramie: join: another fiber or thread is already joining this fiber"};
 }

@@ -14,7 +14,7 @@ struct dump_options {
   std::size_t frames = 24;      // of each backtrace, 64 at most; 0: no backtraces
   std::size_t bytes = 8 << 20;  // of text
   int seconds = 10;             // after which it is cut short
-  bool demangle = false;        // functions by their C++ names; allocates, so not for signal handlers
+  bool demangle = false;        // functions by their C++ names; allocates, so not for a `dump` in a signal handler
 };
 
 /// Writes to the file descriptor: each runtime's workers and queues; each fiber that has begun, with its name, what it
@@ -29,8 +29,9 @@ bool dump(int fd, const dump_options& options = {}) noexcept;
 
 /// From now on that signal makes the process dump to standard error and continue. System calls that it interrupts
 /// are resumed, as SA_RESTART has it (a sleep may end early). With it the backtraces of running fibers are shown as
-/// well. Call it again for other options, or another signal. Throws invalid_argument for a signal that cannot be
-/// caught. Any thread; does not suspend.
-void dump_on_signal(int signal_number = SIGQUIT, const dump_options& options = {});
+/// well. With `demangle` a thread of a runtime writes it, if there is one that answers. Call it again for other
+/// options, or another signal. Throws invalid_argument for a signal that cannot be caught. Any thread; does not
+/// suspend.
+void dump_on_signal(int signal_number = SIGQUIT, const dump_options& options = {.demangle = true});
 
 }  // namespace ramie

@@ -26,6 +26,9 @@ bool take_sample(const worker& mine, const frame_registers& from, std::size_t fr
 /// or it does not answer soon. One caller at a time.
 bool ask_for_sample(const worker& other, std::size_t frames_most, sample& into) noexcept;
 
+/// Writes the dump that a signal has asked for, if one has. Allocates. For reporters::requested; any thread.
+void write_requested_dump() noexcept;
+
 /// A dump by code with these registers.
 bool dump_from(int fd, const dump_options& options, const frame_registers& from) noexcept;
 

@@ -9,10 +9,19 @@
 //     as long again, and if that is in vain it asks no more questions for the rest of the process: a thread may be
 //     stopped in A2.
 // A signal that arrives when no question is open for its thread is ignored.
+//
+// Names can be demangled only where memory may be allocated, which a handler may not. So the handler asks the monitors:
+//  B1 It sets `wanted`, rouses the monitor of every runtime, and waits 100 ms for one of them to take the request.
+//  B2 The first that does sets `taken`, and writes the dump. The handler returns at once, so that A2 reaches its thread,
+//     too. Monitors block this signal, or one might wait for itself.
+//  B3 If none takes it (there is no runtime, or the monitor does not run), the handler takes it back and writes the dump
+//     itself, with the linker's names.
 #include <ramie/inspect/dump_internal.hpp>
 
 #include <ramie/base/error.hpp>
 #include <ramie/inspect/frames.hpp>
+#include <ramie/sched/live_schedulers.hpp>
+#include <ramie/sched/scheduler.hpp>
 #include <ramie/stack/pool.hpp>
 
 #include <sys/syscall.h>
@@ -43,6 +52,9 @@ struct {
   sample* into = nullptr;
 } question;
 
+enum class request_state : std::uint32_t { none, wanted, taken };
+std::atomic<request_state> request{request_state::none};
+
 std::atomic<int> installed{0};  // the signal
 std::atomic<bool> broken{false};
 dump_options signal_options;  // written before the handler is installed, or while it reads: plain numbers
@@ -67,14 +79,41 @@ void answer(const void* machine_context) noexcept {
   question.state.store(answer_state::answered, std::memory_order_release);
 }
 
+/// B1 and B3. False: the handler has to write the dump.
+bool passed_on() noexcept {
+  if (!signal_options.demangle) return false;
+  request_state none = request_state::none;
+  if (!request.compare_exchange_strong(none, request_state::wanted, std::memory_order_acq_rel)) return true;
+  {
+    const scheduler_visit visit;
+    for (std::size_t i = 0; i < schedulers_listed_most; ++i)
+      if (scheduler* s = visit.at(i); s != nullptr) s->rouse_monitor();
+  }
+  for (int i = 0; i < answer_ms_most * 5; ++i) {
+    if (request.load(std::memory_order_acquire) != request_state::wanted) return true;
+    const timespec pause{0, 200'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  request_state wanted = request_state::wanted;
+  return !request.compare_exchange_strong(wanted, request_state::none, std::memory_order_acq_rel);
+}
+
 void on_signal(int, siginfo_t* info, void* machine_context) {
   const int saved_errno = errno;
   if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &question) answer(machine_context);
-  else dump_from(STDERR_FILENO, signal_options, registers_of_interrupted(machine_context));
+  else if (!passed_on()) dump_from(STDERR_FILENO, signal_options, registers_of_interrupted(machine_context));
   errno = saved_errno;
 }
 
 }  // namespace
+
+void write_requested_dump() noexcept {
+  if (request.load(std::memory_order_relaxed) != request_state::wanted) return;
+  request_state wanted = request_state::wanted;
+  if (!request.compare_exchange_strong(wanted, request_state::taken, std::memory_order_acq_rel)) return;
+  dump(STDERR_FILENO, signal_options);
+  request.store(request_state::none, std::memory_order_release);
+}
 
 bool take_sample(const worker& mine, const frame_registers& from, std::size_t frames_most, sample& into) noexcept {
   into = {};

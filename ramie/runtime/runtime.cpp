@@ -4,6 +4,7 @@
 #include <ramie/inspect/circles.hpp>
 #include <ramie/inspect/deadlock_report.hpp>
 #include <ramie/inspect/dump.hpp>
+#include <ramie/inspect/dump_internal.hpp>
 #include <ramie/inspect/notices.hpp>
 #include <ramie/inspect/stall_report.hpp>
 #include <ramie/inspect/trace.hpp>
@@ -75,7 +76,8 @@ void write_trace(const runtime& rt, const char* path) noexcept try {
 
 runtime::runtime(const runtime_options& options) {
   static constexpr detail::reporters all_reporters{&detail::report_deadlock, &detail::tell_of_slow_end,
-                                                   &detail::tell_of_circles, &detail::report_stall};
+                                                   &detail::tell_of_circles, &detail::report_stall,
+                                                   &detail::write_requested_dump};
   detail::set_reporters(all_reporters);
   detail::set_occupant_namer(&detail::describe_occupant);
   detail::set_overflow_tracer(&detail::trace_overflow);

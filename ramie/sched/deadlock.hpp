@@ -19,6 +19,8 @@ struct reporters {
   /// Tells what holds the workers, which have all stood still for `since_ns`. False if it found nothing to tell. The
   /// monitor's thread.
   bool (*stall)(const scheduler& of, std::int64_t since_ns) noexcept;
+  /// Writes what a signal handler has asked for, if it has. The monitor's thread, at each of its rounds.
+  void (*requested)() noexcept;
 };
 /// Guesses.
 inline constexpr std::int64_t end_is_slow_ns = 1'000'000'000;

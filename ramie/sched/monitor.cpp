@@ -27,6 +27,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +43,16 @@ constexpr std::int64_t busy_tick_ns = spread_control::round_ns;
 // Guesses.
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr std::int64_t lenient_most = 10;  // times stall_after: see is_stalled
+
+/// A handler may wait for the monitor (inspect/dump_signal.cpp, B2), so it must not interrupt it. Faults and profilers
+/// may.
+void block_signals() noexcept {
+  sigset_t blocked;
+  ::sigfillset(&blocked);
+  for (const int allowed : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
+    ::sigdelset(&blocked, allowed);
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+}
 
 /// What the worker's thread has had of the processors.
 std::int64_t cpu_time_ns(worker& w) noexcept {
@@ -110,6 +121,7 @@ void monitor::run() noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%.10s/mon", all_.options.name.c_str());
   ::pthread_setname_np(::pthread_self(), name);
+  block_signals();
   bool was_busy = true;
   word_.store(1, std::memory_order_relaxed);
   while (!all_.ending.load(std::memory_order_acquire)) {
@@ -118,6 +130,7 @@ void monitor::run() noexcept {
     was_busy = busy || rests;
     if (busy) deadlocks_.reset();
     deadlocks_.look_for_circles(of_);
+    if (const reporters* report = known_reporters(); report != nullptr) report->requested();
     if (rests) {
       word_.store(0, std::memory_order_relaxed);
       heavy_fence();

@@ -68,6 +68,8 @@ class scheduler {
   /// wake one: nothing is queued, sent or on its way here, no timer runs, no blocking call, no wait for input or
   /// output. Else 0. Any thread.
   [[nodiscard]] std::size_t threads_if_at_rest() noexcept;
+  /// Has its monitor look at everything soon. Any thread, signal handlers too.
+  void rouse_monitor() noexcept { monitor_.rouse(); }
   /// Adds a worker that has no thread yet. One thread at a time. Throws resource_error, std::bad_alloc.
   worker& hire(bool spare);
   /// Fibers spawned and not ended. Exact while no thread spawns.
