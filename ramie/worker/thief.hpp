@@ -31,8 +31,9 @@ class thief {
   static constexpr std::uint64_t want_us = 200;
 
   // How long a search lasts.
-  static constexpr std::uint64_t search_us = 40;           // long enough to see a worker stand still for still_us
-  static constexpr std::uint64_t search_at_home_us = 200;  // the same, for still_at_home_us, and to wake up in. A guess
+  static constexpr std::uint64_t search_us = 40;  // long enough to see a worker stand still for still_us
+  static constexpr std::uint64_t search_at_home_us =
+      RAMIE_INTERLEAVE ? 40 : 200;  // the same, for still_at_home_us, and to wake up in. A guess
 
   /// For this many workers. Throws std::bad_alloc.
   void reserve(std::size_t workers, bool near_first) {
