@@ -210,6 +210,8 @@ TEST_P(actor_timers, go_on_when_the_spare_that_started_them_is_not_needed_any_mo
   runtime_options o = options();
   o.spare_workers = 2;
   o.stall_after = 2ms;
+  o.placement =
+      placement::stealing_no_affinity;  // whatever the environment says: only where workers steal are spares called
   runtime rt{o};
   for (int i = 0; i < scaled(20); ++i) {
     event enough;
