@@ -166,7 +166,10 @@ function(ramie_add_interleaving_tests)
   add_library(ramie_interleave STATIC EXCLUDE_FROM_ALL ${library_sources} ${simulator})
   target_compile_features(ramie_interleave PUBLIC cxx_std_20)
   target_compile_definitions(ramie_interleave PUBLIC RAMIE_INTERLEAVE=1)
-  target_compile_options(ramie_interleave PUBLIC "$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1>")
+  # The instrumentation for ThreadSanitizer, without its library and its macro: tests/interleave/plain_memory.hpp.
+  target_compile_options(ramie_interleave PUBLIC "$<$<COMPILE_LANGUAGE:CXX>:-O1;-g1;-fsanitize=thread>"
+                                                 "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-U__SANITIZE_THREAD__>")
+  set_source_files_properties(${simulator} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread;-O2")
   target_include_directories(ramie_interleave PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(ramie_interleave PUBLIC Threads::Threads GTest::gtest)
   ramie_own_code(ramie_interleave)

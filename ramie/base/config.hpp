@@ -12,7 +12,10 @@
 #define RAMIE_ASAN 0
 #endif
 
-#if defined(__SANITIZE_THREAD__)
+#if RAMIE_INTERLEAVE + 0
+// The simulator has the instrumentation, for itself, and not the library that belongs to it.
+#define RAMIE_TSAN 0
+#elif defined(__SANITIZE_THREAD__)
 #define RAMIE_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)

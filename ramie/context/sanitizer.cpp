@@ -9,7 +9,7 @@ extern "C" {
 #if !RAMIE_ASAN
 [[gnu::weak]] extern int __asan_option_detect_stack_use_after_return;
 #endif
-#if !RAMIE_TSAN
+#if !RAMIE_TSAN && !RAMIE_INTERLEAVE  // the simulator has such a function of its own
 [[gnu::weak]] void __tsan_init();
 #endif
 }
@@ -22,7 +22,7 @@ void sanitizer_begin() {
 #else
   if (&__asan_option_detect_stack_use_after_return != nullptr) __asan_option_detect_stack_use_after_return = 0;
 #endif
-#if !RAMIE_TSAN
+#if !RAMIE_TSAN && !RAMIE_INTERLEAVE
   if (&__tsan_init != nullptr)
     throw usage_error{"ramie: the program is built with ThreadSanitizer, but the ramie library is not"};
 #endif

@@ -79,7 +79,7 @@ bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept {
   }
   if (d == &fenced_forks) {
     d = current_forks();
-    d->bottom.store_relaxed(b);
+    d->bottom.store_release(b);  // older frames, which a thief that reads this may take
     full_fence();
     if (d->top.load_acquire() <= b) return true;
   }

@@ -2,7 +2,7 @@
 // take the oldest, several at a time. Same protocol as fork_deque.hpp, on a ring that grows:
 //
 //  Owner, push: grow if full; slots[bottom] = t; bottom += 1 (release)
-//  Owner, pop: P0 top < bottom? else P4; P1 bottom -= 1, P2 light fence, P3 top <= bottom? taken : P4
+//  Owner, pop: P0 top < bottom? else P4; P1 bottom -= 1 (release), P2 light fence, P3 top <= bottom? taken : P4
 //              P4 take `thieves`; is the newest still there? taken : bottom as before, and the deque is empty
 //  Owner, alter the newest: P1, P2, P3 top <= bottom? alter it : leave it; bottom += 1 (release)
 //  Thief: T1 take `thieves`, T2 n = half of what is there, T3 top += n, T4 heavy fence,
@@ -12,6 +12,10 @@
 // and a thief whose T5 read `bottom` before the latest push takes nothing and sets `top` back below that task. Without
 // P4 the owner would then go to sleep with the task in its own deque, where thieves and sleepers do not look for a
 // single one. Inside `thieves` no thief is between T3 and T5.
+//
+// P1 releases because a thief may read what it stores, and then takes tasks that were pushed before: that is of
+// importance where both fences are those of their own thread. (What a thread stores after a release is not part of it
+// any more in C++20. On x86-64 it is the same instruction.)
 //
 // Growing happens inside `thieves`, so thieves never see a ring that goes away. `top` may be too high between T3 and
 // T5, by at most steal_most: the owner's test for room leaves that margin.
@@ -50,7 +54,7 @@ class spawn_deque {
   RAMIE_ALWAYS_INLINE task* pop() noexcept {
     const std::int64_t b = bottom_.load(std::memory_order_relaxed) - 1;
     if (top_.load(std::memory_order_relaxed) > b) return pop_slowly(b);
-    bottom_.store(b, std::memory_order_relaxed);
+    bottom_.store(b, std::memory_order_release);
     light_fence();
     if (top_.load(std::memory_order_acquire) <= b) [[likely]]
       return slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed);
@@ -64,7 +68,7 @@ class spawn_deque {
     if (top_.load(std::memory_order_relaxed) > b ||
         slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed) != t)
       return false;
-    bottom_.store(b, std::memory_order_relaxed);
+    bottom_.store(b, std::memory_order_release);
     light_fence();
     const bool mine = top_.load(std::memory_order_acquire) <= b || RAMIE_PLANT(alter_newest_unchecked);
     if (mine) [[likely]]

@@ -17,6 +17,7 @@
 //  E5 When no thread can run and there is no deadline, that is a deadlock. Lost wake-ups show as deadlocks, too.
 #include "engine.hpp"
 
+#include "plain_memory.hpp"
 #include "simulator.hpp"
 
 #include <ramie/machine/fence.hpp>
@@ -150,7 +151,7 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
   used_ = 0;
   buffered_ = 0;
   least_priority_ = 1u << 30;
-  is_weak_ = how.late_stores && (seed % modes == 1 || seed % modes == 3 || seed % modes == 5);
+  is_weak_ = how.late_stores && is_weak(seed);
   buffers_stores_ = how.late_stores && !is_weak_;
   // As if init_fences() had decided so; before the run there is nothing that knows of another decision.
   detail::asymmetric_fences = seed % modes < 4;
@@ -163,6 +164,7 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
     priorities_ = true;
     changes_left_ = 0;
   }
+  begin_plain_memory(is_weak_);
   active = this;
   sim_thread* first = start(body);
   set_next_switch();
@@ -170,6 +172,7 @@ bool engine::run(std::uint64_t seed, const exploration& how, const std::function
   set_thread_locals(first->locals);
   detail::switch_context(host_, first->saved, {0, nullptr});
   active = nullptr;
+  end_plain_memory();
   return failed_;
 }
 
@@ -223,7 +226,9 @@ sim_thread* engine::start(std::function<void()> body) {
 void engine::thread_entry(std::uintptr_t, void*) noexcept {
   engine& e = *active;
   sim_thread& me = *e.current_;
+  watching = watched_run;
   me.body();
+  const unwatched here;
   me.body = nullptr;
   e.drain(me);
   me.now = sim_thread::state::finished;
@@ -324,7 +329,8 @@ void engine::fence_all() noexcept {
   fence(*current_);
   for (std::uint32_t i = 0; i < used_; ++i) {
     if (below(4) == 0) point();
-    fence(threads_[i]);
+    drain(threads_[i]);
+    if (is_weak_) weak_.interrupt(current_->number, i);
   }
   fence(*current_);
 }

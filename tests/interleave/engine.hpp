@@ -77,6 +77,9 @@ class engine {
   sim_thread* start(std::function<void()> body);
   void join(sim_thread* t) noexcept;
   [[noreturn]] void fail(std::string what) noexcept;
+  /// The code whose places belong to the failure that follows.
+  void blame(const void* first, const void* second) noexcept { blamed_ = {first, second}; }
+  [[nodiscard]] const std::array<const void*, 2>& blamed() const noexcept { return blamed_; }
   [[nodiscard]] sim_thread& self() noexcept { return *current_; }
   [[nodiscard]] std::uint64_t random() noexcept;
   [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept {
@@ -153,6 +156,7 @@ class engine {
   bool failed_ = false;
   bool tracing_ = false;
   std::string failure_;
+  std::array<const void*, 2> blamed_{};
   std::vector<event> events_;
 };
 

@@ -80,6 +80,7 @@ void explore_here(report& r, const exploration& how, const std::function<void()>
   auto e = std::make_unique<engine>();
   for (std::uint64_t i = how.warm_up ? 0 : 1; i <= count; ++i) {
     const std::uint64_t seed = i == 0 ? 0 : first + i - 1;
+    if (i != 0 && count != 1 && only_weak_runs() && !is_weak(seed)) continue;
     r.seed = seed;
     if (seed != 0 && seed == traced) e->keep_trace();
     const bool failed = e->run(seed, how, body);
@@ -88,7 +89,14 @@ void explore_here(report& r, const exploration& how, const std::function<void()>
     r.hash = e->hash();
     if (failed) {
       r.failed = true;
-      copy(r.what, e->failure());
+      std::string what = e->failure();
+      for (const char* between = ": at "; const void* code : e->blamed()) {
+        if (code == nullptr) continue;
+        const auto where = places({{0, "", nullptr, code, 0, 0}}, 0);
+        what += between + (where.empty() ? std::string{"?"} : where.begin()->second);
+        between = " and at ";
+      }
+      copy(r.what, what);
       if (seed == traced) copy(r.trace, e->trace());
       return;
     }
@@ -156,7 +164,7 @@ std::map<const void*, std::string> places(const std::vector<event>& events, std:
                               : folder != std::string::npos ? text.rfind("/ramie/") + 1
                                                             : 0;
       found[code] = text.substr(cut);
-      code = nullptr;
+      if (cut != 0) code = nullptr;  // else the standard library, and who called it follows
     }
   }
   ::pclose(pipe);

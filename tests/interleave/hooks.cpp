@@ -1,6 +1,7 @@
 // The operations of base/interleave.hpp, as steps of the simulated thread that calls them.
 #include "engine.hpp"
 #include "mutants.hpp"
+#include "plain_memory.hpp"
 #include "simulator.hpp"
 
 #include <ramie/machine/fence.hpp>
@@ -64,6 +65,7 @@ const char* name_of(rmw op) noexcept {
 }  // namespace
 
 std::uint64_t load(const void* at, unsigned size, std::memory_order o) noexcept {
+  const unwatched here;
   if (active == nullptr) return read(at, size);
   o = as_mutated(o, "load", __builtin_return_address(0));
   active->point();
@@ -86,6 +88,7 @@ std::uint64_t load(const void* at, unsigned size, std::memory_order o) noexcept 
 }
 
 void store(void* at, unsigned size, std::uint64_t value, std::memory_order o) noexcept {
+  const unwatched here;
   if (active == nullptr) return write(at, size, value);
   o = as_mutated(o, "store", __builtin_return_address(0));
   active->point();
@@ -124,15 +127,18 @@ std::uint64_t modify_at(void* at, unsigned size, rmw op, std::uint64_t operand, 
 }  // namespace
 
 std::uint64_t modify(void* at, unsigned size, rmw op, std::uint64_t operand, std::memory_order o) noexcept {
+  const unwatched here;
   const void* const code = __builtin_return_address(0);
   return modify_at(at, size, op, operand, as_mutated(o, name_of(op), code), code);
 }
 std::uint64_t system_modify(void* at, unsigned size, rmw op, std::uint64_t operand) noexcept {
+  const unwatched here;
   return modify_at(at, size, op, operand, std::memory_order_acq_rel, __builtin_return_address(0));
 }
 
 bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uint64_t desired, bool weak,
                       std::memory_order o, std::memory_order failed) noexcept {
+  const unwatched here;
   if (active != nullptr) {
     const std::memory_order as_written = o;
     o = as_mutated(o, "compare_exchange", __builtin_return_address(0));
@@ -156,12 +162,14 @@ bool compare_exchange(void* at, unsigned size, std::uint64_t& expected, std::uin
 }
 
 void construct(void* at, unsigned size) noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   active->destroyed(at, size);
   if (active->weak() != nullptr) active->weak()->construct(*active, at);
 }
 
 void destroy(void* at, unsigned size) noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   active->destroyed(at, size);
   if (active->weak() != nullptr) active->weak()->destroy(*active, at);
@@ -169,6 +177,7 @@ void destroy(void* at, unsigned size) noexcept {
 }
 
 void full_fence() noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   if (is_left_out("full", __builtin_return_address(0))) return;
   active->point();
@@ -177,6 +186,7 @@ void full_fence() noexcept {
 }
 
 void heavy_fence() noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   if (is_left_out("heavy", __builtin_return_address(0))) return;
   active->point();
@@ -190,20 +200,31 @@ void heavy_fence() noexcept {
 }
 
 void pause() noexcept {
+  const unwatched here;
   if (active != nullptr) active->give_way(500);
 }
 void yield() noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   active->fence(active->self());  // a system call
   active->give_way(2000);
 }
 void sleep(std::int64_t duration_ns) noexcept {
-  if (active != nullptr) active->block(nullptr, active->now_ns() + duration_ns);
+  const unwatched here;
+  if (active == nullptr) return;
+  active->block(nullptr, active->now_ns() + duration_ns);
+  // No store stays in a buffer for so long (as in machine/backoff.hpp). Else a lock that another thread takes and
+  // releases in a loop might look taken for ever.
+  if (duration_ns >= 100'000) active->drain_all();
 }
-std::int64_t now_ns() noexcept { return active == nullptr ? 0 : active->now_ns(); }
+std::int64_t now_ns() noexcept {
+  const unwatched here;
+  return active == nullptr ? 0 : active->now_ns();
+}
 std::uint64_t cycles() noexcept { return static_cast<std::uint64_t>(now_ns()) * 5 / 2; }
 
 void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t timeout_ns) noexcept {
+  const unwatched here;
   if (active == nullptr) {
     std::fputs("interleave: a wait outside of a run\n", stderr);
     std::abort();
@@ -219,6 +240,7 @@ void wait_on(const void* at, unsigned size, std::uint64_t expected, std::int64_t
 }
 
 void wake(const void* at, int how_many) noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   active->point();
   active->fence(active->self());
@@ -227,11 +249,13 @@ void wake(const void* at, int how_many) noexcept {
 }
 
 void fail(const char* what, const char* file, int line) noexcept {
+  const unwatched here;
   if (active == nullptr) return;
   active->fail(std::string{what} + ", " + file + ":" + std::to_string(line));
 }
 
 sim_thread* start_thread(std::function<void()> body) {
+  const unwatched here;
   if (active == nullptr) {
     std::fputs("interleave: a thread outside of a run\n", stderr);
     std::abort();
@@ -244,17 +268,25 @@ sim_thread* start_thread(std::function<void()> body) {
   active->note("starts a thread", nullptr, t->number, __builtin_return_address(0));
   return t;
 }
-void join_thread(sim_thread* t) noexcept { active->join(t); }
+void join_thread(sim_thread* t) noexcept {
+  const unwatched here;
+  active->join(t);
+}
 pthread_t handle_of(sim_thread* t) noexcept { return t->real; }
 
 void check(bool holds, const char* what) noexcept {
+  const unwatched here;
   if (!holds && active != nullptr) active->fail(what);
 }
 
 void step() noexcept {
+  const unwatched here;
   if (active != nullptr) active->point();
 }
 
-std::uint32_t pick(std::uint32_t bound) noexcept { return active->below(bound); }
+std::uint32_t pick(std::uint32_t bound) noexcept {
+  const unwatched here;
+  return active->below(bound);
+}
 
 }  // namespace ramie::interleave

@@ -74,6 +74,8 @@ void read_mutants() {
   static_cast<void>(base());
 }
 
+bool only_weak_runs() noexcept { return !weakened.empty(); }
+
 void tell_sites() {
   if (!listing) return;
   FILE* to = std::fopen(std::getenv("RAMIE_SITES"), "a");

@@ -13,6 +13,8 @@ void read_mutants();
 void tell_sites();
 
 extern bool mutating;
+/// The runs with the weak memory notice whatever the others do, if an order or a fence is missing.
+bool only_weak_runs() noexcept;
 std::memory_order mutated(std::memory_order o, const char* what, const void* code) noexcept;
 
 [[gnu::always_inline]] inline std::memory_order as_mutated(std::memory_order o, const char* what,

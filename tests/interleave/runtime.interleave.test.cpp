@@ -36,6 +36,26 @@ TEST(fork_join, without_its_fence_is_found) {
   expect_found(plant::fork_deque_no_fence, "fork_join, no fence", {.seeds = 20'000}, in_runtime(fork_some));
 }
 
+/// Joins of younger jobs store what the thief of an older one reads.
+void fork_below_others() {
+  for (int i = 0; i < 6; ++i) {
+    std::array<int, 3> ran{};
+    fork_join(
+        [&] {
+          fork_join([&] { ++ran[0]; },
+                    [&] {
+                      ++ran[1];
+                      for (auto steps = pick(16); steps > 0; --steps) step();
+                    });
+        },
+        [&] { ++ran[2]; });
+    check(ran[2] == 1, "a fork job did not run once");
+  }
+}
+TEST(fork_join, publishes_older_jobs_with_younger_ones) {
+  expect_sound("older jobs", {.seeds = 10'000}, in_runtime(fork_below_others));
+}
+
 /// Children that block: their parents' jobs are promoted.
 void fork_and_block() {
   channel<int> c;

@@ -14,6 +14,7 @@ namespace ramie::interleave {
 /// A seed also chooses the memory and the kind of fences: by its remainder. 0 and 2: x86-TSO and membarrier; 1 and 3:
 /// weak memory and membarrier; 4 and 5: the same two with full fences.
 inline constexpr std::uint64_t modes = 6;
+inline bool is_weak(std::uint64_t seed) noexcept { return seed % modes % 2 == 1; }
 
 struct exploration {
   std::uint64_t seeds = 2000;          // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N
