@@ -47,7 +47,7 @@ struct sink_listener final : reply_listener<T> {
   }
 };
 template <class T, class Sink>
-asker<T> listen_by(Sink&& sink) {
+asker<T> listen_by(Sink sink) {
   return {{}, nullptr, std::make_unique<sink_listener<T, Sink>>(std::move(sink))};
 }
 
