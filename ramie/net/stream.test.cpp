@@ -277,15 +277,17 @@ TEST(net_waits, of_two_runtimes_meet_over_one_stream) {
 
 TEST(net_waits, of_plain_threads_end_by_data_close_and_timeout) {
   auto ends = unix_stream::pair();
-  std::thread other{[&b = ends.second] {
+  event timed_out;
+  std::thread other{[&timed_out, &b = ends.second] {
     std::array<std::byte, 4> four;
     EXPECT_TRUE(b.read_exactly(four));
     EXPECT_THROW(with_timeout(2ms, [&] { return b.read_some(four); }), timeout_error);
+    timed_out.set();
     EXPECT_EQ(code_of([&] { b.read_some(four); }), io_errc::closed);
   }};
   std::this_thread::sleep_for(1ms);
   ends.first.write_all("four");
-  std::this_thread::sleep_for(10ms);
+  timed_out.wait();
   ends.second.close();
   other.join();
 }
