@@ -58,7 +58,11 @@ class Chains(unittest.TestCase):
     def test_end_where_the_stack_does(self):
         astray = [chain for chain in self.inside if START in " ".join(chain) and not chain[-1].startswith(START)]
         self.assertEqual(astray, [])
-        ended = [chain for chain in self.inside if chain[-1].startswith(START)]
+        # perf 6.1 has been seen not to name the last frame of a program that it saw for the first time.
+        ended = [
+            chain for chain in self.inside
+            if chain[-1].startswith(START) or (chain[-1] == "[unknown]" and chain[-2].endswith("loop_entry"))
+        ]  # fmt: skip
         self.assertGreaterEqual(len(ended), 0.9 * len(self.inside), [c for c in self.inside if c not in ended][:5])
 
     def test_know_each_function(self):
