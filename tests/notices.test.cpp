@@ -100,7 +100,7 @@ void block(heard& all) {
 }
 
 void keep_running(heard& all) {
-  std::atomic<bool>& told = *new std::atomic<bool>{false};
+  static std::atomic<bool> told{false};  // outlives the thread
   event begun;
   spawn(fiber_options{.name = "hog"}, [&] {
     begun.set();
