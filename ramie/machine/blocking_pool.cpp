@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace ramie::detail {
 
@@ -18,13 +20,23 @@ blocking_pool::~blocking_pool() {
   ending_ = true;
   change_.notify_all();
   change_.wait(guard, [this] { return threads_ == 0; });
+  guard.unlock();
+  join(ended_);
+}
+
+void blocking_pool::join(os_thread* ended) noexcept {
+  if (ended == nullptr) return;
+  ended->join();
+  delete ended;
 }
 
 void blocking_pool::submit(blocking_call& call) {
   std::unique_lock guard{lock_};
   if (idle_ <= waiting_calls_ && threads_ < threads_most_) {
     try {
-      os_thread{[this] { thread_main(); }}.detach();  // counted instead: see the destructor
+      auto fresh = std::make_unique<os_thread>();
+      *fresh = os_thread{[this, me = fresh.get()] { thread_main(*me); }};
+      static_cast<void>(fresh.release());  // whoever joins it deletes it
       ++threads_;
     } catch (const std::system_error& e) {
       if (threads_ == 0)
@@ -64,7 +76,7 @@ std::size_t blocking_pool::threads_if_idle() noexcept {
   return waiting_calls_ == 0 && idle_ == threads_ ? threads_ : busy;
 }
 
-void blocking_pool::thread_main() noexcept {
+void blocking_pool::thread_main(os_thread& me) noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%.10s/blk", name_.c_str());
   ::pthread_setname_np(::pthread_self(), name);
@@ -86,8 +98,10 @@ void blocking_pool::thread_main() noexcept {
     guard.lock();
   }
   --threads_;
-  // Inside the lock: once the destructor sees zero threads, everything here may go away.
+  os_thread* before = std::exchange(ended_, &me);
   change_.notify_all();
+  guard.unlock();
+  join(before);
 }
 
 }  // namespace ramie::detail

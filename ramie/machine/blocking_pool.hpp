@@ -22,7 +22,9 @@ struct blocking_call {
 class blocking_pool {
  public:
   blocking_pool(std::size_t threads_most, std::string name) : threads_most_{threads_most}, name_{std::move(name)} {}
-  ~blocking_pool();  // no calls may be under way
+  /// No calls may be under way. When it returns, all threads have exited: the thread_local variables of what they
+  /// called are destroyed.
+  ~blocking_pool();
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
 
@@ -42,7 +44,8 @@ class blocking_pool {
   static constexpr std::size_t busy = ~std::size_t{0};
 
  private:
-  void thread_main() noexcept;
+  void thread_main(os_thread& me) noexcept;
+  static void join(os_thread* ended) noexcept;
 
   const std::size_t threads_most_;
   const std::string name_;
@@ -53,6 +56,7 @@ class blocking_pool {
   std::size_t waiting_calls_ = 0;
   std::size_t idle_ = 0;
   std::size_t threads_ = 0;
+  os_thread* ended_ = nullptr;  // the thread that ended last; it has joined the one before it, and so on
   bool ending_ = false;
 };
 

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -138,6 +139,39 @@ TEST(blocking_pools, end_while_their_threads_start_or_sleep) {
       if (i % 2 == 0) hold_until([&] { return ran.load(); });
     }
     EXPECT_TRUE(ran.load());  // what was submitted is run, even so
+  }
+}
+
+/// What a library keeps for each thread that calls it, and takes a while to give back.
+struct kept_by_thread {
+  ~kept_by_thread() {
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    given_back.fetch_add(1);
+  }
+  void use() {}
+  static std::atomic<int> given_back;
+};
+std::atomic<int> kept_by_thread::given_back{0};
+
+TEST(blocking_pools, end_after_their_threads_have_exited) {
+  for (int round = 0; round < 10; ++round) {
+    kept_by_thread::given_back = 0;
+    constexpr int n = 3;
+    std::atomic<int> runs{0};
+    std::vector<std::unique_ptr<call>> calls;
+    {
+      blocking_pool pool{n, "test"};
+      for (int i = 0; i < n; ++i) {
+        calls.push_back(std::make_unique<call>([&] {
+          thread_local kept_by_thread kept;
+          kept.use();
+          runs.fetch_add(1);
+          hold_until([&] { return runs.load() == n; });  // one thread each
+        }));
+        pool.submit(*calls.back());
+      }
+    }
+    ASSERT_EQ(kept_by_thread::given_back.load(), n);
   }
 }
 
