@@ -2,10 +2,12 @@
 #include <ramie/sched/sleeping.hpp>
 
 #include <ramie/sched/testing.hpp>
+#include <ramie/worker/event_source.hpp>
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <atomic>
+#include <cstdint>
 #include <thread>
 
 namespace ramie::detail {
@@ -15,12 +17,39 @@ using testing::hold_until;
 using testing::idle_crew;
 using testing::idle_tasks;
 
+/// Who sleeps in it has entered the idle set, and has looked at all queues for the last time (S1 to S3).
+class bed : public event_source {
+ public:
+  int look(std::int64_t) noexcept override {
+    taken.store(true, std::memory_order_release);
+    hold_until([&] { return interrupted.exchange(false); });
+    taken.store(false, std::memory_order_release);
+    return 0;
+  }
+  void dispatch() noexcept override {}
+  void interrupt() noexcept override { interrupted.store(true); }
+  [[nodiscard]] bool is_waited_for() noexcept override { return false; }
+  void end() noexcept override {}
+
+  std::atomic<bool> taken{false};
+
+ private:
+  std::atomic<bool> interrupted{false};
+};
+
 class sleepers : public ::testing::Test {
  protected:
-  /// Returns when worker `i` is asleep, or on its way.
-  std::thread sleep(std::size_t i) {
+  /// Returns when worker `i` is in the idle set. It may still look at the queues.
+  std::thread lay_down(std::size_t i) {
     std::thread thread{[this, i] { sleeping.sleep(workers[i]); }};
     hold_until([&] { return workers[i].idle.load(); });
+    return thread;
+  }
+  /// Returns when worker `i` is asleep. For one of them: it sleeps in the only bed.
+  std::thread sleep(std::size_t i) {
+    events.install(place);
+    std::thread thread = lay_down(i);
+    hold_until([&] { return place.taken.load(); });
     return thread;
   }
   /// Each worker's next fork looks for sleepers.
@@ -35,6 +64,7 @@ class sleepers : public ::testing::Test {
 
   idle_crew workers{3};
   idle_tasks tasks{8};
+  bed place;
   event_desk events;
   sleeper sleeping{workers.all, events};
 };
@@ -65,7 +95,7 @@ TEST_F(sleepers, wake_when_a_timer_is_due) {
 TEST_F(sleepers, are_woken_for_a_surplus_only) {
   EXPECT_FALSE(sleeping.hint());
   std::thread second = sleep(1);
-  hold_until([&] { return sleeping.hint(); });
+  EXPECT_TRUE(sleeping.hint());
   workers[0].spawned.push(&tasks[0]);
   sleeping.published(&workers[0], 1);
   EXPECT_TRUE(sleeping.hint()) << "a single task is left to its worker";
@@ -78,7 +108,7 @@ TEST_F(sleepers, are_woken_for_a_surplus_only) {
 
 TEST_F(sleepers, are_woken_by_what_is_sent_to_them) {
   std::thread second = sleep(1);
-  std::thread third = sleep(2);
+  std::thread third = lay_down(2);
   workers[1].sent.push(&tasks[0]);
   sleeping.published_to(workers[1]);
   second.join();
@@ -91,7 +121,7 @@ TEST_F(sleepers, are_woken_by_what_is_sent_to_them) {
 TEST_F(sleepers, mark_all_fork_deques) {
   take_marks();
   std::thread second = sleep(1);
-  hold_until([&] { return all_marked(); });
+  EXPECT_TRUE(all_marked());
   sleeping.wake_all();
   second.join();
 }
