@@ -15,6 +15,7 @@
 #include <numeric>
 #include <optional>
 #include <shared_mutex>
+#include <stop_token>
 #include <vector>
 
 namespace ramie::lab {
@@ -56,6 +57,27 @@ struct scopes {
     int a = 0;
     int b = 0;
     ramie::scope s;
+    s.spawn([&a] { a = 1; });
+    s.spawn([&b] { b = 2; });
+    s.join();
+    return a + b == 3;
+  }
+};
+
+struct scopes_with_results {
+  std::int64_t operator()() const {
+    ramie::scope s;
+    const auto one = s.spawn([] { return 1; });
+    s.join();
+    return one.get();
+  }
+};
+
+struct limited_scopes {
+  std::int64_t operator()() const {
+    int a = 0;
+    int b = 0;
+    ramie::limited_scope s{2};
     s.spawn([&a] { a = 1; });
     s.spawn([&b] { b = 2; });
     s.join();
@@ -159,6 +181,12 @@ struct notifies_nobody {
   }
 };
 
+struct values_made_once {
+  static int make() { return 1; }
+  ramie::once_value<int (*)()> number{&make};
+  std::int64_t operator()() { return *number; }
+};
+
 struct promises {
   std::int64_t operator()() const {
     ramie::promise<int> given;
@@ -214,6 +242,35 @@ struct selects_what_is_there {
   }
 };
 
+struct sends_without_bound {
+  ramie::channel<int> numbers{ramie::unbounded};
+  std::int64_t operator()() {
+    numbers.send(1);
+    return *numbers.recv();
+  }
+};
+
+/// Copies of the ends, as each fiber has its own.
+struct copies_ends {
+  ramie::channel_ends<int> numbers = ramie::make_channel<int>(16);
+  std::int64_t operator()() {
+    const ramie::sender<int> to = numbers.sender;
+    const ramie::receiver<int> from = numbers.receiver;
+    return static_cast<bool>(to) && static_cast<bool>(from);
+  }
+};
+
+struct selects_an_event {
+  ramie::event is_set;
+  ramie::channel<int> empty{16};
+  selects_an_event() { is_set.set(); }
+  std::int64_t operator()() {
+    std::int64_t got = 0;
+    ramie::select(ramie::on_recv(empty, [](std::optional<int>) {}), ramie::on_ready(is_set, [&] { got = 1; }));
+    return got;
+  }
+};
+
 struct makes_channels {
   std::int64_t operator()() const {
     ramie::channel<int> numbers{16};
@@ -230,6 +287,12 @@ struct asks_whether_to_stop {
 struct shields {
   std::int64_t operator()() const {
     return ramie::shield([] { return opaque_input(1); });
+  }
+};
+
+struct stop_tokens {
+  std::int64_t operator()() const {
+    return ramie::with_stop_token([](const std::stop_token& token) { return token.stop_requested() ? 0 : 1; });
   }
 };
 
@@ -334,6 +397,8 @@ workload operations_workload() {
               {"plain", "a noinline function call, the yardstick", false, by_plain},
               {"fork_join", "fork_join of two functions that do nothing", true, by<forks>},
               {"scope", "a scope, two children, join", true, by<scopes>},
+              {"scope_result", "a scope, a child with a result, join", true, by<scopes_with_results>},
+              {"limited_scope", "a limited_scope of two, two children, join", true, by<limited_scopes>},
               {"parallel_for", "an element of a parallel_for over 10,000", true, by_parallel_for},
               {"mutex", "lock and unlock a mutex", true, by<locks<ramie::mutex>>},
               {"timed_mutex", "lock and unlock a timed_mutex", true, by<locks<ramie::timed_mutex>>},
@@ -346,6 +411,7 @@ workload operations_workload() {
               {"latch", "make a latch, count down, wait", true, by<latches>},
               {"wait_group", "add, done, wait", true, by<groups>},
               {"call_once", "call_once after the first time", true, by<onces>},
+              {"once_value", "look at a once_value after the first time", true, by<values_made_once>},
               {"notify", "notify_one on a condition_variable without waiters", true, by<notifies_nobody>},
               {"promise", "make a promise, get_future, set_value, get", true, by<promises>},
               {"fiber_local", "look at a fiber_local", true, by<locals>},
@@ -354,9 +420,13 @@ workload operations_workload() {
               {"select_nothing", "select over two empty channels, with otherwise", true, by<finds_nothing>},
               {"select_ready", "try_send, then select over that channel and an empty one", true,
                by<selects_what_is_there>},
+              {"select_event", "select over an empty channel and an event that is set", true, by<selects_an_event>},
+              {"unbounded", "send and recv by one fiber, through an unbounded channel", true, by<sends_without_bound>},
+              {"ends", "copy and drop a sender and a receiver", true, by<copies_ends>},
               {"make_channel", "make a channel for 16, send one message, destroy it", true, by<makes_channels>},
               {"stop_requested", "this_fiber::stop_requested", true, by<asks_whether_to_stop>},
               {"shield", "shield around nothing", true, by<shields>},
+              {"stop_token", "with_stop_token around nothing", true, by<stop_tokens>},
               {"with_timeout", "with_timeout around nothing", true, by<deadlines>},
               {"cancel", "spawn, wait, request_stop, throw and catch twice, join", true, by<cancels, 10>},
               {"blocking", "blocking: to a helper thread and back", true, by<helpers, 100>},
