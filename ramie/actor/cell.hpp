@@ -82,7 +82,7 @@ struct actor_cell : resident {
   RAMIE_ALWAYS_INLINE tell_status post(message* m) {
     if (post_as_owner<false>(m)) [[likely]]
       return tell_status::ok;
-    return post_slowly(m);
+    return post_slowly(m, false);
   }
   /// As `post`, but a full mailbox that would block returns `full` and leaves the message to the caller.
   tell_status try_post(message* m, bool before_others);
@@ -98,12 +98,12 @@ struct actor_cell : resident {
   tell_status post_async_request(message* m) {
     if (post_as_owner<true>(m)) [[likely]]
       return tell_status::ok;
-    return post_slowly(m);
+    return post_slowly(m, false);
   }
   /// True if a full mailbox makes senders wait.
   [[nodiscard]] bool blocks_senders() const noexcept;
-  /// Before ordinary mail.
-  tell_status post_urgent(message* m);
+  /// As `post`; `before_others`: it is handled before ordinary mail.
+  tell_status post_slowly(message* m, bool before_others);
   /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
   bool post_lifecycle(message* m) noexcept;
   /// The same for a note to one incarnation, which vanishes if that has ended. `m` has the flags `lifecycle` and `own`.

@@ -152,22 +152,9 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
   return tell_status::ok;
 }
 
-tell_status actor_cell::post_slowly(message* m) {
+tell_status actor_cell::post_slowly(message* m, bool before_others) {
   tell_status outcome;
-  while ((outcome = try_post(m, false)) == tell_status::full && blocks_senders()) {
-    try {
-      wait_for_room(std::source_location::current());
-    } catch (...) {
-      discard_all(m, letter_fate::full);
-      throw;
-    }
-  }
-  return outcome;
-}
-
-tell_status actor_cell::post_urgent(message* m) {
-  tell_status outcome;
-  while ((outcome = try_post(m, true)) == tell_status::full && blocks_senders()) {
+  while ((outcome = try_post(m, before_others)) == tell_status::full && blocks_senders()) {
     try {
       wait_for_room(std::source_location::current());
     } catch (...) {

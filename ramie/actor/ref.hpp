@@ -158,8 +158,8 @@ class actor_ref : public any_actor {
   tell_status tell_urgent(T&& m) const {
     using M = detail::message_for<A, T>;
     check<std::decay_t<T>>();
-    return cell()->post_urgent(
-        detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)));
+    return cell()->post_slowly(
+        detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)), true);
   }
   /// Sends a request, suspends until its handler has returned, and returns its result; if that is a reply<T>, until
   /// there is an answer: a T. A fiber actor answers a ramie::request. Throws actor_down if the actor has ended, ends
