@@ -11,7 +11,22 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <thread>
+
+/// Not in ramie::, as users' functions are.
+namespace program {
+
+RAMIE_NOINLINE void take(ramie::mutex& m) { const std::lock_guard hold{m}; }
+
+/// With locks of the standard library, which wait in its headers.
+RAMIE_NOINLINE void hold_and_join() {
+  ramie::mutex m;
+  const std::scoped_lock hold{m};
+  ramie::spawn(ramie::fiber_options{.name = "taker"}, [&] { take(m); }).join();
+}
+
+}  // namespace program
 
 namespace ramie {
 namespace {
@@ -47,6 +62,12 @@ TEST_P(deadlocks, name_the_fibers_what_they_wait_for_and_where) {
               "deadlock: every fiber of runtime \"stuck\" waits(.|\n)*"
               "fiber \"(main|other)\"[^\n]*(join|channel send), at [^\n]*deadlock.test.cpp:[0-9]+(.|\n)*"
               "fiber \"(main|other)\"[^\n]*(join|channel send), at [^\n]*deadlock.test.cpp:[0-9]+");
+}
+
+TEST_P(deadlocks, name_the_caller_of_a_lock_of_the_standard_library) {
+  SKIP_WITH_FOREIGN_THREADS();
+  EXPECT_EXIT(run(options(), &program::hold_and_join), ::testing::ExitedWithCode(2),
+              "wake one:\n(  fiber [^\n]*\n)?  fiber \"taker\" 0x[0-9a-f]+: mutex, in program::take[^\n]*\n");
 }
 
 TEST_P(deadlocks, are_found_in_a_select_and_in_a_runtime_of_the_users) {

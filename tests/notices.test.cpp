@@ -89,14 +89,8 @@ void swallow() {
 }
 
 void block(heard& all) {
-  event begun;
-  spawn(fiber_options{.name = "reader"}, [&] {
-    blocking([&] {
-      begun.set();
-      all.until("ending");
-    });
-  }).detach();
-  begun.wait();
+  spawn(fiber_options{.name = "reader"}, [&] { blocking([&] { all.until("ending"); }); }).detach();
+  await_waiters(1, "blocking call");
 }
 
 void keep_running(heard& all) {
@@ -206,6 +200,42 @@ void ask_each_other(heard& all) {
     all.until("circle");
     all.until("actor");
     all.until("actor");
+  });
+  std::_Exit(0);
+}
+
+/// Two children wait for what their owner holds.
+void join_scope_while_locked(heard& all) {
+  ramie::mutex m;
+  auto owner = spawn(fiber_options{.name = "owner"}, [&] {
+    const std::lock_guard hold{m};
+    scope s;
+    for (int i = 0; i < 2; ++i) s.spawn(fiber_options{.name = "child"}, [&] { const std::lock_guard also{m}; });
+    s.join();
+  });
+  blocking([&] {
+    all.until("circle");
+    all.until(" 0x");
+    all.until(" 0x");
+  });
+  std::_Exit(0);
+}
+
+void join_branch_while_locked(heard& all) {
+  ramie::mutex m;
+  auto owner = spawn(fiber_options{.name = "owner"}, [&] {
+    const std::lock_guard hold{m};
+    event runs;  // so it is another stack that runs the branch
+    fork_join([&] { runs.wait(); },
+              [&] {
+                runs.set();
+                const std::lock_guard also{m};
+              });
+  });
+  blocking([&] {
+    all.until("circle");
+    all.until(" 0x");
+    all.until(" 0x");
   });
   std::_Exit(0);
 }
@@ -383,6 +413,24 @@ TEST_P(notices, tell_of_a_join_by_the_holder_of_what_the_other_wants) {
         run(options(), [&] { program::join_while_locked(all); });
       },
       succeeds, "fiber \"(child|parent)\"[^\n]*: (join of the next|mutex, which the next holds)");
+}
+
+TEST_P(notices, tell_of_a_scope_joined_by_the_holder_of_what_its_children_want) {
+  EXPECT_EXIT(
+      {
+        heard all;
+        run(options(), [&] { program::join_scope_while_locked(all); });
+      },
+      succeeds, "fiber \"owner\" 0x[0-9a-f]+: scope, of which the next is a child");
+}
+
+TEST_P(notices, tell_of_a_fork_joined_by_the_holder_of_what_its_branch_wants) {
+  EXPECT_EXIT(
+      {
+        heard all;
+        run(options(), [&] { program::join_branch_while_locked(all); });
+      },
+      succeeds, "fiber \"owner\" 0x[0-9a-f]+: fork_join, of which the next is a branch");
 }
 
 TEST_P(notices, tell_of_actors_that_ask_each_other) {

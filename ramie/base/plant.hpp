@@ -61,6 +61,8 @@ enum class plant : std::uint8_t {
   mutex_favour_unattended,     // mutex.cpp: a favour begins while a waiter is parked and no wake-up is under way
   mutex_favour_no_fence,       // mutex.cpp: E2 without its fence
   select_held_beside_others,   // wait_queue.hpp: H5, a select's wait is held while the next is claimed
+  circles_unchecked,           // circles.cpp: C2 left out
+  circles_of_old_edges,        // circles.cpp: C2 holds the fibers, but does not look at the edges again
   word_lock_early,             // wait_queue.hpp: Q2, links its node after it released the lock
 };
 

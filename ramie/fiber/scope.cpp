@@ -208,8 +208,8 @@ void scope::keep_outcome(detail::child_end& made) noexcept {
 
 void scope::await_fibers() noexcept {
   rare& r = get_rare();
+  const detail::scope_wait_site site{{detail::scope_reason, {}}, this};
   for (;;) {
-    static constexpr detail::wait_site site{"scope", {}};
     detail::wait pause{detail::wait::kind::uninterruptible, site};
     {
       std::lock_guard guard{r.lock};

@@ -67,7 +67,7 @@ std::size_t own_calls(std::uintptr_t* pcs, std::size_t most) noexcept {
   return unwind(registers, stack_around(sp), pcs, most);
 }
 
-void write_caller(text_writer& out, const std::uintptr_t* pcs, std::size_t count) noexcept {
+void write_caller(text_writer& out, const char* before, const std::uintptr_t* pcs, std::size_t count) noexcept {
   // Static, as the caller may be a fiber with a small stack.
   static os_mutex lock;
   alignas(symbol_finder) static std::array<std::byte, sizeof(symbol_finder)> memory;
@@ -79,13 +79,18 @@ void write_caller(text_writer& out, const std::uintptr_t* pcs, std::size_t count
   for (std::size_t i = 0; i < count; ++i) {
     const code_place place = symbols->find(pcs[i]);
     if (place.function == nullptr || is_library_function(place.function)) continue;
-    out << " in ";
+    out << before << "in ";
     write_function(out, place, true);
     out << " ";
     write_offset(out, place, program.data());
     break;
   }
   symbols->~symbol_finder();
+}
+
+void write_place(text_writer& out, const fiber_facts& f) noexcept {
+  if (f.frames != 0 && (f.line == 0 || is_of_library(f.file))) write_caller(out, ", ", f.pcs.data(), f.frames);
+  else if (f.line != 0) out << ", at " << f.file << ":" << f.line << " in " << f.function;
 }
 
 }  // namespace ramie::detail

@@ -4,6 +4,8 @@
 #include <ramie/inspect/dump_facts.hpp>
 #include <ramie/inspect/symbols.hpp>
 #include <ramie/inspect/text_writer.hpp>
+#include <ramie/sched/scheduler.hpp>
+#include <ramie/stack/pool.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +22,34 @@ void write_offset(text_writer& out, const code_place& place, const char* program
 
 /// The calls of the calling fiber or thread, innermost first: returns how many. Any thread.
 std::size_t own_calls(std::uintptr_t* pcs, std::size_t most) noexcept;
-/// Writes ` in FUNCTION (FILE OFFSET)` of the first of them that is neither ramie's nor the standard library's, if
-/// there is one. Allocates. Any thread.
-void write_caller(text_writer& out, const std::uintptr_t* pcs, std::size_t count) noexcept;
+/// Writes `before` and `in FUNCTION (FILE OFFSET)` of the first of them that is neither ramie's nor the standard
+/// library's, if there is one. Allocates. Any thread.
+void write_caller(text_writer& out, const char* before, const std::uintptr_t* pcs, std::size_t count) noexcept;
+/// Writes where the fiber waits, as `, at FILE:LINE in FUNCTION`. If that is a place in a library, and its frames are
+/// known, its caller instead. Allocates. Any thread.
+void write_place(text_writer& out, const fiber_facts& f) noexcept;
+
+/// Calls visit(facts) for each fiber, actor and child of `of` that has begun and not ended. Any thread.
+template <class Visit>
+void for_each_on_stack(const scheduler& of, std::size_t frames_most, Visit visit) {
+  struct look {
+    const scheduler& of;
+    std::size_t frames_most;
+    Visit& visit;
+    inspection during{};
+    fiber_facts found{};
+  } with{of, frames_most, visit};
+  for_each_stack(
+      [](void* opaque, stack& s) {
+        auto& to = *static_cast<look*>(opaque);
+        bool runs = false;
+        for (std::size_t i = 0; i < to.of.worker_count(); ++i) runs |= peek(to.of.at(i).running) == &s;
+        to.found = {};
+        if (!look_at_stack(to.during, s, runs, to.frames_most, to.found) || !to.found.who.known) return;
+        for (std::size_t i = 0; i < to.of.worker_count(); ++i)
+          if (&to.of.at(i) == to.found.who.home) return to.visit(to.found);
+      },
+      &with);
+}
 
 }  // namespace ramie::detail

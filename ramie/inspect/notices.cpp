@@ -5,7 +5,6 @@
 #include <ramie/inspect/frames.hpp>
 #include <ramie/inspect/library_code.hpp>
 #include <ramie/sched/scheduler.hpp>
-#include <ramie/stack/pool.hpp>
 
 #include <unistd.h>
 
@@ -31,39 +30,6 @@ std::uintptr_t key_of(const fiber_facts& f) noexcept {
          reinterpret_cast<std::uintptr_t>(f.reason);
 }
 
-void write_place(text_writer& out, const fiber_facts& f) noexcept {
-  out << f.reason;
-  if (f.line != 0) out << ", at " << f.file << ":" << f.line << " in " << f.function;
-}
-
-bool belongs_to(scheduler& of, const worker_base* home) noexcept {
-  for (std::size_t i = 0; i < of.worker_count(); ++i)
-    if (&of.at(i) == home) return true;
-  return false;
-}
-
-/// Calls visit(facts) for each fiber, actor and child of `of` that has begun and not ended.
-template <class Visit>
-void for_each_on_stack(scheduler& of, Visit visit) noexcept {
-  struct look {
-    scheduler& of;
-    Visit& visit;
-    inspection during{};
-    fiber_facts found{};
-  } with{of, visit};
-  for_each_stack(
-      [](void* opaque, stack& s) {
-        auto& to = *static_cast<look*>(opaque);
-        bool runs = false;
-        for (std::size_t i = 0; i < to.of.worker_count(); ++i) runs |= peek(to.of.at(i).running) == &s;
-        to.found = {};
-        if (look_at_stack(to.during, s, runs, 0, to.found) && to.found.who.known &&
-            belongs_to(to.of, to.found.who.home))
-          to.visit(to.found);
-      },
-      &with);
-}
-
 const char* remedy_for(const fiber_facts& f) noexcept {
   const std::string_view reason{f.reason};
   if (f.state != fiber_facts::doing::waits)
@@ -83,7 +49,7 @@ void tell_of_stopping_handle(const char* fiber_name, const void* returns_to) noe
   out << "ramie: notice: fiber ";
   if (*fiber_name != '\0') out.quoted(fiber_name) << " ";
   out << "was stopped because its join_handle was destroyed";
-  write_caller(out, pcs.data(), calls);
+  write_caller(out, " ", pcs.data(), calls);
   out << ": join or detach it; or call request_stop() first, if this is meant\n";
 }
 
@@ -95,7 +61,7 @@ void tell_of_those_left(scheduler& of) noexcept {
   };
   std::array<waiters, lines_most> places;
   std::size_t n = 0;
-  for_each_on_stack(of, [&](const fiber_facts& f) {
+  for_each_on_stack(of, 0, [&](const fiber_facts& f) {
     if (f.state != fiber_facts::doing::waits || f.who.kind != task_kind::fiber || f.who.strand || !f.who.detached ||
         f.who.stopping || f.line == 0 || is_of_library(f.file) || std::string_view{f.reason} == blocking_reason)
       return;
@@ -111,6 +77,7 @@ void tell_of_those_left(scheduler& of) noexcept {
     out.quoted(of.options().name.c_str())
         << " ends while " << places[i].count
         << (places[i].count == 1 ? " detached fiber waits" : " detached fibers wait") << " for ";
+    out << places[i].first.reason;
     write_place(out, places[i].first);
     out << ": cancelled now; join what has to be done, close the channel, or call runtime::shutdown() if this is "
            "meant\n";
@@ -120,7 +87,7 @@ void tell_of_those_left(scheduler& of) noexcept {
 void tell_of_slow_end(scheduler& of) noexcept {
   if (!notices_are_on()) return;
   std::size_t lines = 0;
-  for_each_on_stack(of, [&](const fiber_facts& f) {
+  for_each_on_stack(of, 0, [&](const fiber_facts& f) {
     const std::uintptr_t place = f.line != 0 ? key_of(f) + 1 : reinterpret_cast<std::uintptr_t>(f.who.type) + 1;
     if (lines == lines_most || !may_notice(place)) return;
     ++lines;
@@ -129,7 +96,7 @@ void tell_of_slow_end(scheduler& of) noexcept {
     out.quoted(of.options().name.c_str()) << " has been ending for a second, and waits for ";
     write_title(out, f.who);
     if (f.state == fiber_facts::doing::waits) {
-      out << ", which waits for ";
+      out << ", which waits for " << f.reason;
       write_place(out, f);
     } else {
       out << ", which runs";

@@ -82,6 +82,7 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   if (root != nullptr) root->flags.fetch_or(task::forked_flag, std::memory_order_acq_rel);
   strand_task strand;
   strand.frame = f;
+  strand.run = run;
   strand.parent = parent;
   strand.flags.store(task::strand_flag, std::memory_order_relaxed);
   strand.where.store(here, std::memory_order_relaxed);

@@ -94,6 +94,7 @@ struct fork_frame;
 /// The task of a stolen fork job; lives on the stack it runs on.
 struct strand_task : task {
   const fork_frame* frame = nullptr;
+  std::uint64_t run = 0;  // what the frame's `state` holds until its owner waits
 };
 
 /// What lies right behind a task with child_flag: a scope's child that is a fiber of its own (fiber/scope_child.hpp

@@ -7,7 +7,6 @@
 #include <ramie/machine/fence.hpp>
 #include <ramie/machine/futex.hpp>
 #include <ramie/machine/thread_end.hpp>
-#include <ramie/stack/pool.hpp>
 #include <ramie/stack/system.hpp>
 #include <ramie/task/refused.hpp>
 #include <ramie/task/region.hpp>
@@ -289,28 +288,11 @@ std::uint32_t try_hold_parked(const inspection&, stack& s) noexcept {
   return word;
 }
 
-void for_each_waiting(void (*visit)(void*, const task&, const wait_site&), void* context) noexcept {
-  struct visitor {
-    void (*visit)(void*, const task&, const wait_site&);
-    void* context;
-    inspection here{};
-  } with{visit, context};
-  for_each_stack(
-      [](void* opaque, stack& s) {
-        const auto& to = *static_cast<const visitor*>(opaque);
-        const std::uint32_t word = try_hold_parked(to.here, s);
-        if (word == 0) return;
-        if (const void* occupant = s.occupant.load(std::memory_order_acquire); occupant != nullptr)
-          to.visit(to.context, *static_cast<const task*>(occupant), *wait::facts(*s.waiting).site);
-        let_stand(s, word);
-      },
-      &with);
-}
-
 waiting_threads look_at_waiting_threads() noexcept { return all_thread_descriptors.waiting(); }
 
 const char mutex_reason[] = "mutex";
 const char ask_reason[] = "ask";
+const char scope_reason[] = "scope";
 
 RAMIE_NOINLINE void wait::begin_of_thread(kind k) noexcept {
   mode_ = mode::thread;

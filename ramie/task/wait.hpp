@@ -68,6 +68,12 @@ struct asking_wait_site : wait_site {
 };
 extern const char ask_reason[];  // of each asking_wait_site
 
+/// The wait of a scope's owner for those children that are fibers of their own. Recognised likewise.
+struct scope_wait_site : wait_site {
+  const void* scope;  // scope_place::of_scope of each child
+};
+extern const char scope_reason[];  // of each scope_wait_site
+
 /// What is known of a wait, for reports.
 struct wait_facts {
   const wait_site* site;
@@ -118,14 +124,10 @@ bool wake_cancelled(const inspection& during, stack& s, const void* occupant) no
 bool inspect_and_cancel(const inspection& during, stack& s, bool (*ours)(const void* context, const void* occupant),
                         const void* context) noexcept;
 
-/// Holds `s` if it is parked; null, without effect, if it is not, or a waker is about to wake it. Then
+/// Holds `s` if it is parked; 0, without effect, if it is not, or a waker is about to wake it. Then
 /// `let_stand` restores what this returned. Any thread, also within signal handlers; does not wait.
 [[nodiscard]] std::uint32_t try_hold_parked(const inspection& during, stack& s) noexcept;
 inline void let_stand(stack& s, std::uint32_t held) noexcept { s.wait_word.store(held, std::memory_order_release); }
-
-/// Calls `visit` for every parked fiber, which stays parked meanwhile. Any thread; does not suspend, nor may
-/// `visit`.
-void for_each_waiting(void (*visit)(void* context, const task& waiting, const wait_site& site), void* context) noexcept;
 
 /// The waits of plain threads. A look takes time: only what two looks find unchanged held in between.
 struct waiting_threads {

@@ -5,8 +5,8 @@
 #include "soak.hpp"
 
 #include <ramie/base/config.hpp>
+#include <ramie/inspect/dump.hpp>
 #include <ramie/machine/test_options.hpp>
-#include <ramie/task/wait.hpp>
 
 #include <unistd.h>
 
@@ -171,12 +171,7 @@ void watch_for_hangs() {
         seen = done;
         since = clock::now();
       } else if (clock::now() - since > std::chrono::seconds{hang_seconds}) {
-        ramie::detail::for_each_waiting(
-            [](void*, const ramie::detail::task& t, const ramie::detail::wait_site& site) {
-              std::fprintf(stderr, "soak: fiber \"%s\" waits: %s, %s:%u\n", ramie::detail::name_of(&t), site.reason,
-                           site.where.file_name(), static_cast<unsigned>(site.where.line()));
-            },
-            nullptr);
+        ramie::dump(STDERR_FILENO, {.fibers = 100, .actors = 100, .demangle = true});
         fail("a round does not end");
       }
     }

@@ -23,13 +23,16 @@ class heard {
   }
   heard(const heard&) = delete;
   heard& operator=(const heard&) = delete;
-  /// Passes everything on, up to the line that has `what`; how often that came. Blocks the thread.
-  void until(const std::string& what) {
+  /// Passes everything on, up to the line that has `what`. Does one of these lines have `other`? Blocks the thread.
+  bool until(const std::string& what, const std::string& other = "") {
+    bool found = false;
     for (std::string line; line.find(what) == std::string::npos;) {
       line.clear();
       for (char c = 0; c != '\n' && ::read(in_, &c, 1) == 1;) line += c;
+      found = found || line.find(other) != std::string::npos;
       pass_on(line);
     }
+    return found;
   }
   /// How many lines with `what` there are, once all has been said.
   int count(const std::string& what) {

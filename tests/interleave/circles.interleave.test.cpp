@@ -1,0 +1,137 @@
+// Finding circles of waits (inspect/circles.cpp): one that is there is found, and one that never was is not, though
+// its waits were all seen.
+#include "programs.hpp"
+
+#include <ramie/inspect/circles.hpp>
+#include <ramie/ramie.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+
+namespace ramie::interleave {
+namespace {
+
+std::size_t circles_now() { return detail::count_circles(std::numeric_limits<std::int64_t>::max()); }
+
+void look_for_circles(int times) {
+  for (int i = 0; i < times; ++i) check(circles_now() == 0, "a circle was found where there is none");
+}
+
+constexpr exploration short_runs{.seeds = 2000, .steps_most = 40'000};
+constexpr exploration until_found{.seeds = 30'000, .steps_most = 40'000};
+
+// ---- none ----------------------------------------------------------------------------------------------------------
+
+/// Each of two fibers waits for the other now and then.
+void take_turns() {
+  runtime rt{workers(2)};
+  mutex m;
+  const auto lock_often = [&] {
+    for (int i = 0; i < 2; ++i) {
+      const std::lock_guard hold{m};
+      this_fiber::yield();
+    }
+  };
+  auto a = rt.spawn(lock_often);
+  auto b = rt.spawn(lock_often);
+  look_for_circles(3);
+  a.join();
+  b.join();
+}
+TEST(circles, are_not_found_in_waits_that_follow_each_other) {
+  expect_sound("take turns", short_runs, take_turns);
+  expect_found(plant::circles_unchecked, "take turns, unchecked", until_found, take_turns);
+}
+
+/// `first` waits for `m` all the time, but its holder changes; it waits for what `first` holds only when it has let go.
+void pass_on() {
+  runtime rt{workers(2)};
+  mutex m, n;
+  event locked, in_line;
+  auto holder = rt.spawn([&] {
+    m.lock();
+    locked.set();
+    in_line.wait();
+    m.unlock();
+    const std::lock_guard want{n};
+  });
+  auto next = rt.spawn([&] {
+    locked.wait();
+    const std::lock_guard hold{m};
+    for (int i = 0; i < 3; ++i) this_fiber::yield();
+  });
+  auto first = rt.spawn([&] {
+    locked.wait();
+    const std::lock_guard hold{n};
+    in_line.set();
+    const std::lock_guard want{m};
+  });
+  look_for_circles(4);
+  holder.join();
+  next.join();
+  first.join();
+}
+TEST(circles, are_not_found_when_the_holder_has_changed) {
+  expect_sound("pass on", short_runs, pass_on);
+  expect_found(plant::circles_of_old_edges, "pass on, edges not seen again", until_found, pass_on);
+}
+
+/// Children of a scope, and a branch, that wait for what their owner has held before.
+void join_after_unlocking() {
+  runtime rt{workers(2)};
+  mutex m;
+  auto owner = rt.spawn([&] {
+    scope s;
+    m.lock();
+    s.spawn(fiber_options{}, [&] { const std::lock_guard want{m}; });
+    this_fiber::yield();
+    m.unlock();
+    fork_join([] { this_fiber::yield(); }, [&] { const std::lock_guard want{m}; });
+    s.join();
+  });
+  look_for_circles(3);
+  owner.join();
+}
+TEST(circles, are_not_found_in_joins_after_the_lock_was_released) {
+  expect_sound("join after unlocking", short_runs, join_after_unlocking);
+}
+
+// ---- one -----------------------------------------------------------------------------------------------------------
+
+void join_each_other() {
+  join_handle<void> a, b;
+  runtime rt{workers(2)};
+  event both_made;
+  a = rt.spawn([&] {
+    both_made.wait();
+    b.join();
+  });
+  b = rt.spawn([&] { a.join(); });
+  both_made.set();
+  while (circles_now() == 0) detail::os_yield();
+  check(circles_now() == 1, "the circle is gone, or found twice");
+}  // the end of the runtime cancels them
+TEST(circles, are_found_of_joins) { expect_sound("join each other", short_runs, join_each_other); }
+
+/// The owner's own wait is not cancelled; that of its child is.
+void join_scopes_of_each_other() {
+  join_handle<void> a;
+  runtime rt{workers(2)};
+  a = rt.spawn([&] {
+    event never;
+    scope s;
+    s.spawn(fiber_options{}, [&] { never.wait(); });
+    s.spawn(fiber_options{}, [&] { a.join(); });
+    s.join();
+  });
+  while (circles_now() == 0) detail::os_yield();
+  check(circles_now() == 1, "the circle is gone, or found twice");
+}
+TEST(circles, are_found_of_scopes) { expect_sound("join scopes", short_runs, join_scopes_of_each_other); }
+
+}  // namespace
+}  // namespace ramie::interleave
