@@ -5,6 +5,7 @@
 
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/blocking.hpp>
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
 
@@ -147,15 +148,19 @@ void file::write_at(std::uint64_t position, std::span<const std::byte> from, std
     const iovec part = left();
     return ::pwritev2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
   });
-  if (would_wait(code))
-    code = blocking(
-        [&] {
-          return repeat(from.size(), done, [&] {
-            const iovec part = left();
-            return ::pwritev(fd, &part, 1, at + static_cast<off_t>(done));
-          });
-        },
-        where);
+  if (would_wait(code)) {
+    const auto rest = [&] {
+      return blocking(
+          [&] {
+            return repeat(from.size(), done, [&] {
+              const iovec part = left();
+              return ::pwritev(fd, &part, 1, at + static_cast<off_t>(done));
+            });
+          },
+          where);
+    };
+    code = done == 0 ? rest() : shield(rest);  // what has begun is not cancelled
+  }
   if (code < 0)
     system::fail(
         named("write", path_) + " after " + std::to_string(done) + " of " + std::to_string(from.size()) + " bytes",
@@ -196,7 +201,8 @@ std::uint64_t file::copy_from(file& from, std::uint64_t from_position, std::uint
     const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(size - done, bytes_most));
     // The kernel moves the offsets.
     system::result n = call_elsewhere([&] { return ::copy_file_range(in, &source, out, &target, part, 0); }, where);
-    if (n == -EXDEV || n == -EOPNOTSUPP || n == -ENOSYS || n == -EINVAL)
+    // 0: at the end, or, before Linux 5.19, in a file system that is made up.
+    if (n == 0 || n == -EXDEV || n == -EOPNOTSUPP || n == -ENOSYS || n == -EINVAL)
       n = blocking([&] { return copy_through_memory(in, source, out, target, part); }, where);
     if (n < 0) system::fail("copy \"" + from.path_ + "\" to \"" + path_ + "\"", n);
     if (n == 0) break;
