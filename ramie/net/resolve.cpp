@@ -32,11 +32,12 @@ struct answer {
   int system = 0;  // errno, if code is EAI_SYSTEM
 };
 
-answer ask(const std::string& host, const std::string& service) {
+/// Throws std::bad_alloc.
+answer ask(const std::string& host, const std::string& service, int flags) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;
+  hints.ai_flags = flags;
   addrinfo* all = nullptr;
   answer a;
   a.code =
@@ -58,7 +59,13 @@ std::vector<endpoint> resolve(std::string_view host, std::string_view service, s
     ~permit() { permits().release(); }
   } held;
   const std::string name{host}, port{service};
-  answer a = blocking([&] { return ask(name, port); }, where);
+  answer a = blocking(
+      [&] {
+        // AI_ADDRCONFIG leaves out families for which the machine has no address, even if the host is such an address.
+        answer numeric = ask(name, port, AI_NUMERICHOST);
+        return numeric.code == 0 ? numeric : ask(name, port, AI_ADDRCONFIG);
+      },
+      where);
   if (a.code == 0) return std::move(a.found);
   const std::string what = "resolve \"" + name + "\", service \"" + port + "\"";
   if (a.code == EAI_SYSTEM) throw io_error{what, {a.system, std::system_category()}};
