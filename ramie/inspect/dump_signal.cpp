@@ -6,8 +6,8 @@
 //     question's address as its value: this tells it from a signal that was sent from outside.
 //  A2 The handler there changes `asked` to `answering`, writes the frames down, sets `answered`.
 //  A3 The dump waits 100 ms for that, then takes the question back: `asked` to `none`. If it finds `answering`, it waits
-//     as long again, and if that is in vain it asks no more questions for the rest of the process: a thread may be
-//     stopped in A2.
+//     as long again, and if that is in vain it asks no more questions until `answered` has come after all: a thread may
+//     be stopped in A2.
 // A signal that arrives when no question is open for its thread is ignored.
 //
 // Names can be demangled only where memory may be allocated, which a handler may not. So the handler asks the monitors:
@@ -132,7 +132,11 @@ bool take_sample(const worker& mine, const frame_registers& from, std::size_t fr
 bool ask_for_sample(const worker& other, std::size_t frames_most, sample& into) noexcept {
   const int number = installed.load(std::memory_order_acquire);
   const int thread = other.thread_id.load(std::memory_order_relaxed);
-  if (number == 0 || thread == 0 || broken.load(std::memory_order_relaxed)) return false;
+  if (number == 0 || thread == 0) return false;
+  if (broken.load(std::memory_order_relaxed)) {
+    if (question.state.load(std::memory_order_acquire) != answer_state::answered) return false;
+    broken.store(false, std::memory_order_relaxed);  // the late answer has come
+  }
   into = {};
   question.target = &other;
   question.frames_most = frames_most;

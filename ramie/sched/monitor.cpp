@@ -66,8 +66,10 @@ std::int64_t cpu_time_ns(worker& w) noexcept {
 /// to be stalled, but it waits for a processor?
 bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t stall_ns) noexcept {
   if (used_ns >= stall_ns) return false;
+  const int thread = w.thread_id.load(std::memory_order_relaxed);
+  if (thread == 0) return true;  // it has not begun
   char path[48];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", w.thread_id.load(std::memory_order_relaxed));
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   char text[128];
