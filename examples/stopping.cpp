@@ -20,7 +20,10 @@ int main() {
 
     auto worker = ramie::spawn([](std::stop_token stop) {
       long rounds = 0;
-      for (; !stop.stop_requested(); ++rounds) ramie::this_fiber::yield();
+      do {
+        ramie::this_fiber::yield();
+        ++rounds;
+      } while (!stop.stop_requested());
       return rounds;
     });
     ramie::this_fiber::sleep_for(1ms);

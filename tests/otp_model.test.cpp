@@ -26,7 +26,7 @@ TEST_P(otp_models, agree) {
       std::mt19937 random{static_cast<std::uint32_t>(seed)};
       otp_model::program program{[&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); },
                                  [&](const std::string& wrong) { ADD_FAILURE() << "seed " << seed << ", " << wrong; },
-                                 20'000};
+                                 200'000};
       program.run(12);
     }
   });

@@ -411,6 +411,7 @@ class by_priority : public scheduling_policy {
 TEST(placement_policy, of_the_users_own_decides) {
   runtime_options options;
   options.workers = 1;
+  options.spare_workers = 0;
   options.policy = std::make_shared<by_priority>();
   runtime rt{options};
   rt.run([] {

@@ -63,7 +63,7 @@ class counting_actor : public actor<counting_actor> {
 };
 
 TEST(statistics, count_turns_that_actors_end_to_let_others_run) {
-  runtime rt{{.workers = 1}};
+  runtime rt{{.workers = 1, .spare_workers = 0}};
   rt.run([&] {
     auto few = spawn_actor<counting_actor>();
     for (int i = 0; i < 40; ++i) few.tell(i);
@@ -113,7 +113,7 @@ TEST(statistics, count_wakes_here_and_elsewhere) {
   EXPECT_GE(apart.wakes_elsewhere, 1u);  // by the first request; later ones may find the actor still running
   EXPECT_EQ(apart.migrations, 0u);       // pinned fibers stay
   EXPECT_EQ(apart.steals_tried, 0u);
-  EXPECT_GT(apart.sleeps, 0u);
+  while (rt.counters().sleeps == 0) std::this_thread::yield();  // there is nothing more to do
 }
 
 TEST(statistics, count_thefts) {
@@ -135,7 +135,7 @@ TEST(statistics, count_thefts) {
 }
 
 TEST(statistics, show_what_waits_where) {
-  runtime rt{{.workers = 1, .name = "queues"}};
+  runtime rt{{.workers = 1, .name = "queues", .spare_workers = 0}};
   rt.run([&] {
     for (int i = 0; i < 10; ++i) spawn([] {}).detach();
     const runtime_statistics s = rt.statistics();
@@ -146,13 +146,13 @@ TEST(statistics, show_what_waits_where) {
 }
 
 TEST(statistics, measure_turns_and_waits_if_asked_to) {
-  runtime rt{{.workers = 1, .name = "measured"}};
+  runtime rt{{.workers = 1, .name = "measured", .spare_workers = 0}};
   EXPECT_TRUE(rt.record({.trace = false, .histograms = true}));
   EXPECT_FALSE(rt.record());
   rt.run([] {
     talk(1000);
-    const auto until = std::chrono::steady_clock::now() + 5ms;
-    auto hog = spawn([&] {
+    auto hog = spawn([] {
+      const auto until = std::chrono::steady_clock::now() + 5ms;  // all in its turn
       while (std::chrono::steady_clock::now() < until) {
       }
     });
@@ -198,7 +198,7 @@ TEST(trace, has_a_track_for_each_worker_and_arrows_between_turns) {
 }
 
 TEST(trace, shows_every_fiber_if_asked_to) {
-  runtime rt{{.workers = 1, .name = "every"}};
+  runtime rt{{.workers = 1, .name = "every", .spare_workers = 0}};
   rt.record({.every_fiber = true});
   rt.run([] {
     for (int i = 0; i < 10; ++i) spawn(fiber_options{.name = "short"}, [] {}).join();
@@ -208,7 +208,7 @@ TEST(trace, shows_every_fiber_if_asked_to) {
 }
 
 TEST(trace, keeps_the_newest) {
-  runtime rt{{.workers = 1, .name = "bounded"}};
+  runtime rt{{.workers = 1, .name = "bounded", .spare_workers = 0}};
   rt.record({.events = 100});
   rt.run([] { talk(10'000); });
   rt.stop_recording();
@@ -272,7 +272,7 @@ TEST(trace, that_cannot_be_written_is_complained_of) {
   ::testing::internal::CaptureStderr();
   {
     const traced_by_environment nowhere{"/no/such/folder/trace.json"};
-    runtime rt{{.workers = 1}};
+    runtime rt{{.workers = 1, .spare_workers = 0}};
     EXPECT_EQ(rt.run([] { return 3; }), 3);
   }
   const std::string said = ::testing::internal::GetCapturedStderr();

@@ -114,7 +114,7 @@ TEST_P(policies, wake_workers_that_sleep) {
 }
 
 TEST(shared_queues, are_first_in_first_out) {
-  runtime_options o{.workers = 1};
+  runtime_options o{.workers = 1, .spare_workers = 0};
   ASSERT_TRUE(set_placement(o, "shared_queue"));
   runtime rt{o};
   rt.run([] {

@@ -328,7 +328,9 @@ TEST_P(forking, a_fork_that_yields_leaves_nothing_behind) {
 // Exceptions.
 
 TEST_P(forking, what_the_left_throws_comes_out_and_the_right_is_dropped_if_it_has_not_begun) {
-  runtime rt{options()};
+  runtime_options o = options();
+  o.spare_workers = 0;  // with one worker there is no thief
+  runtime rt{o};
   rt.run([&] {
     for (int i = 0; i < 100; ++i) {
       std::atomic<bool> right_ran{false};

@@ -46,11 +46,10 @@ TEST(net_datagrams, say_that_they_were_cut) {
 
 TEST(net_datagrams, an_error_on_the_way_is_told_once_and_the_socket_goes_on) {
   with_workers([] {
-    endpoint nobody;
-    {
-      const udp_socket gone{{"127.0.0.1", 0}};
-      nobody = gone.local();
-    }
+    // Connected with itself it keeps the port, and refuses what comes from others.
+    udp_socket deaf{{"127.0.0.1", 0}};
+    deaf.connect(deaf.local());
+    const endpoint nobody = deaf.local();
     udp_socket s{{"127.0.0.1", 0}};
     s.connect(nobody);
     s.send(bytes_of("x"));

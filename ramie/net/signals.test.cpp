@@ -16,10 +16,15 @@ using namespace std::chrono_literals;
 TEST(net_signals, are_waited_for_by_all_who_take_them) {
   with_workers([] {
     signals one{SIGUSR1, SIGUSR2}, two{SIGUSR2};
-    auto first = spawn([&] { return std::pair{one.wait(), one.wait()}; });
+    std::atomic<bool> has_one{false};
+    auto first = spawn([&] {
+      const int a = one.wait();
+      has_one = true;
+      return std::pair{a, one.wait()};
+    });
     auto second = spawn([&] { return two.wait(); });
     ::kill(::getpid(), SIGUSR1);
-    this_fiber::sleep_for(1ms);
+    while (!has_one) this_fiber::sleep_for(100us);  // signals to a process go to any of its threads, in any order
     ::kill(::getpid(), SIGUSR2);
     EXPECT_EQ(first.join(), (std::pair{SIGUSR1, SIGUSR2}));
     EXPECT_EQ(second.join(), SIGUSR2);

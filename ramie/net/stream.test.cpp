@@ -341,11 +341,14 @@ TEST(net_sockets, name_both_ends) {
 
 TEST(net_sockets, connecting_fails_with_the_name_of_the_peer) {
   with_workers([] {
-    endpoint nobody;
-    {
-      const tcp_listener l{{"127.0.0.1", 0}};
-      nobody = l.local();
-    }
+    // Bound, so that nobody else gets the port, but not listening.
+    const endpoint any{"127.0.0.1", 0};
+    const int kept = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(::bind(kept, any.data(), any.size()), 0);
+    sockaddr_storage at{};
+    socklen_t size = sizeof at;
+    ASSERT_EQ(::getsockname(kept, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    const endpoint nobody = endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
     try {
       static_cast<void>(tcp_stream::connect(nobody));
       ADD_FAILURE() << "connected with nobody";
@@ -353,6 +356,7 @@ TEST(net_sockets, connecting_fails_with_the_name_of_the_peer) {
       EXPECT_EQ(e.code().value(), ECONNREFUSED);
       EXPECT_NE(std::string{e.what()}.find(nobody.to_string()), std::string::npos) << e.what();
     }
+    ::close(kept);
   });
 }
 

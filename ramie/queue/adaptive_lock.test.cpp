@@ -21,6 +21,13 @@ using testing::run_on;
 using testing::scaled;
 using testing::start;
 
+/// One worker, however slow the machine.
+runtime_options lone() {
+  runtime_options o = testing::with_workers(1);
+  o.spare_workers = 0;
+  return o;
+}
+
 /// What the lock guards: plain variables, which must stay consistent.
 struct guarded {
   adaptive_lock lock;
@@ -137,9 +144,9 @@ TEST(adaptive_locks, end_their_ownership_under_use) {
 TEST(adaptive_locks, are_owned_after_a_streak_of_uses_by_one_worker) {
   init_fences();
   if (!asymmetric_fences) GTEST_SKIP() << "without asymmetric fences no lock has an owner";
-  scheduler first{testing::with_workers(1)};
-  scheduler second{testing::with_workers(1)};
-  scheduler third{testing::with_workers(1)};
+  scheduler first{lone()};
+  scheduler second{lone()};
+  scheduler third{lone()};
   const auto use = [](scheduler& runtime, adaptive_lock& lock, int times, bool alone = false) {
     std::uint64_t seized = 0;
     run_on(runtime, [&] {
@@ -202,8 +209,8 @@ TEST(adaptive_locks, are_owned_after_a_streak_of_uses_by_one_worker) {
 TEST(adaptive_locks, are_taken_from_their_owner_many_at_once) {
   init_fences();
   if (!asymmetric_fences) GTEST_SKIP() << "without asymmetric fences no lock has an owner";
-  scheduler first{testing::with_workers(1)};
-  scheduler second{testing::with_workers(1)};
+  scheduler first{lone()};
+  scheduler second{lone()};
   std::array<adaptive_lock, 5> locks;
   std::array<adaptive_lock*, 6> all{};  // the last is null
   for (std::size_t i = 0; i < locks.size(); ++i) all[i] = &locks[i];
@@ -250,7 +257,7 @@ TEST(adaptive_locks, are_taken_from_their_owner_many_at_once) {
 }
 
 TEST(adaptive_locks, are_tried_by_others_in_vain_while_held) {
-  scheduler runtime{testing::with_workers(1)};
+  scheduler runtime{lone()};
   adaptive_lock fresh{4};  // without an owner until the end of the test: a try would wait for an owner
   ASSERT_TRUE(fresh.try_lock());
   bool elsewhere = true;
@@ -302,7 +309,7 @@ TEST(adaptive_locks, held_by_their_owner_keep_others_waiting) {
 TEST(adaptive_locks, outlive_their_owners_runtime) {
   guarded g;
   for (int runtimes = 0; runtimes < 5; ++runtimes) {
-    scheduler runtime{testing::with_workers(1)};
+    scheduler runtime{lone()};
     run_on(runtime, [&] {
       for (int i = 0; i < 100; ++i) g.enter(i);
     });
@@ -319,7 +326,7 @@ TEST(adaptive_locks, exclude_the_workers_of_the_next_runtimes) {
   std::uint64_t expected = 0;
   for (int round = 0; round < scaled(100); ++round) {
     const int workers = 1 + round % 4;
-    auto beside = round % 3 == 0 ? std::make_unique<scheduler>(testing::with_workers(1)) : nullptr;
+    auto beside = round % 3 == 0 ? std::make_unique<scheduler>(lone()) : nullptr;
     scheduler runtime{testing::with_workers(workers)};
     beside.reset();
     run_on(runtime, [&] {

@@ -8,6 +8,8 @@
 #include <ramie/machine/test_options.hpp>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -39,15 +41,22 @@ RAMIE_NOINLINE std::thread::id here() {
 
 TEST_P(migrating, every_wait_ends_on_another_thread) {
   if (GetParam() == 1) GTEST_SKIP() << "there is no other";
-  runtime rt{options()};
+  runtime_options o = options();
+  o.stall_after = std::chrono::hours{1};  // what the monitor moves is for any worker
+  runtime rt{o};
   rt.run([] {
-    for (int i = 0; i < scaled(300); ++i) {
+    // A fiber that need not wait, or that is woken before it has left, stays; nothing else runs on its worker
+    // meanwhile.
+    const auto moves = [](auto wait) {
       const auto before = here();
-      this_fiber::sleep_for(1us);
-      const auto after = here();
-      EXPECT_NE(before, after);
-      spawn([] { this_fiber::sleep_for(1us); }).join();
-      EXPECT_NE(after, here());
+      const std::uint64_t session = detail::current_worker()->session;
+      wait();
+      return here() != before || detail::current_worker()->session == session;
+    };
+    for (int i = 0; i < scaled(300); ++i) {
+      EXPECT_TRUE(moves([] { this_fiber::sleep_for(1us); }));
+      auto child = spawn([] { this_fiber::sleep_for(1us); });
+      EXPECT_TRUE(moves([&] { child.join(); }));
     }
   });
 }

@@ -3,6 +3,7 @@
 #include <ramie/fiber/parallel.hpp>
 #include <ramie/fiber/scope.hpp>
 #include <ramie/fiber/testing.hpp>
+#include <ramie/sched/scheduler.hpp>
 
 #include <memory>
 #include <stdexcept>
@@ -123,8 +124,12 @@ TEST_P(shutting_down, fibers_not_yet_started_do_not_start) {
       accepts = false;
     }
   }
-  // And what was accepted before is marked as cancelled.
-  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  // And no worker starts what was accepted before.
+  await([&] {
+    for (int i = 0; i < GetParam(); ++i)
+      if (!rt.internals().at(static_cast<std::size_t>(i)).draining.load()) return false;
+    return true;
+  });
   let_go = true;
   stopper.join();
   for (auto& h : waiting) EXPECT_THROW(h.join(), cancelled);

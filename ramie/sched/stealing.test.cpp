@@ -83,7 +83,7 @@ TEST_F(steals, what_is_queued_behind_pinned_work) {
 TEST_F(steals, what_any_worker_may_take_first) {
   workers.all.injected.push_new(&tasks[0]);
   for (std::size_t i = 1; i < 4; ++i) workers[1].spawned.push(&tasks[i]);
-  EXPECT_EQ(stealing.search(workers[0]).start, &tasks[0]);
+  EXPECT_EQ(find().start, &tasks[0]);
 }
 
 TEST_F(steals, nothing_while_its_own_inbox_waits) {

@@ -240,13 +240,16 @@ TEST(cancellation, ends_a_wait_that_allows_it) {
   scheduler runtime{testing::with_workers(2)};
   std::atomic<task*> self{nullptr};
   std::atomic<int> reason{-1};
+  std::atomic<bool> may_end{false};
   testing::start(runtime, [&] {
     self.store(current_worker()->running_task());
     wait pause{wait::kind::cancellable};
     reason.store(static_cast<int>(pause.suspend()));
+    hold_until([&] { return may_end.load(); });  // the task must live until request_stop has returned
   });
   hold_until([&] { return self.load() != nullptr; });
   request_stop(*self.load());
+  may_end.store(true);
   hold_until([&] { return reason.load() >= 0; });
   EXPECT_EQ(reason.load(), static_cast<int>(wake_reason::cancelled));
   runtime.stop();

@@ -75,7 +75,7 @@ TEST(thefts_of_a_runtime, come_back_for_larger_tasks) {
   testing::run_on(runtime, [&] {
     worker* const here = worker::current();
     here->leave_new_until.store(cycles() + cycles_in_us(100'000), std::memory_order_relaxed);
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 100'000; ++i) {
       left.fetch_add(1, std::memory_order_relaxed);
       testing::start_here([&left, &helped, here] {
         if (current_worker() != here) helped.store(true, std::memory_order_relaxed);

@@ -34,9 +34,10 @@ TEST_P(java, two_subtasks_make_one_response) {
 // testShutdownOnFailure: one fails, the other is interrupted; the failure is thrown.
 TEST_P(java, shutdown_on_failure_interrupts_the_others) {
   in_runtime([] {
-    std::atomic<int> interrupted{0};
+    std::atomic<int> begun{0}, interrupted{0};
     scope s;
     s.spawn([&] {
+      ++begun;
       try {
         this_fiber::sleep_for(1h);
       } catch (const cancelled&) {
@@ -44,7 +45,7 @@ TEST_P(java, shutdown_on_failure_interrupts_the_others) {
         throw;
       }
     });
-    this_fiber::sleep_for(1ms);
+    await([&] { return begun == 1; });  // one that has not begun would be dropped
     s.spawn([] { throw std::runtime_error{"fetch"}; });
     EXPECT_THROW(s.join(), std::runtime_error);
     EXPECT_EQ(interrupted, 1);

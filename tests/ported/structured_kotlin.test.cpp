@@ -91,10 +91,11 @@ TEST_P(kotlin, a_cancelled_child_says_whose_cancellation_it_is) {
 // Guide, "Structured concurrency with async": the first failure cancels the other, which sees it in its finally.
 TEST_P(kotlin, a_failed_sum_cancels_the_other_half) {
   in_runtime([] {
-    std::atomic<bool> first_cancelled{false};
+    std::atomic<bool> begun{false}, first_cancelled{false};
     const auto failed_sum = [&] {
       scope s;
       auto one = s.spawn([&] {
+        begun = true;
         try {
           this_fiber::sleep_for(1h);
         } catch (const cancelled&) {
@@ -103,7 +104,7 @@ TEST_P(kotlin, a_failed_sum_cancels_the_other_half) {
         }
         return 42;
       });
-      this_fiber::sleep_for(1ms);
+      await([&] { return begun.load(); });  // one that has not begun would be dropped
       auto two = s.spawn([]() -> int { throw std::domain_error{"arithmetic"}; });
       s.join();
       return one.get() + two.get();
