@@ -26,6 +26,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/notice.hpp>
 #include <ramie/inspect/describe.hpp>
+#include <ramie/inspect/library_code.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/task/fork_frame.hpp>
 #include <ramie/task/task.hpp>
@@ -120,15 +121,18 @@ class search {
       if (const auto at = std::lower_bound(owners_.begin(), owners_.end(), child, by_scope);
           at != owners_.end() && at->scope == child.scope)
         add(edges_, {at->who, child.who, at->word});
-    if (edges_.size() >= edges_most || no_memory_) edges_.clear();
+    if (incomplete_) edges_.clear();
     std::sort(edges_.begin(), edges_.end(), [](const edge& a, const edge& b) { return a.from < b.from; });
   }
 
-  /// Calls visit(edges, n) for circles that stand: for one at least of those that share a fiber. Throws std::bad_alloc.
+  /// Calls visit(edges, n) for circles that stand: at most once for each fiber at which a walk closes one. Of circles
+  /// that share fibers some may be passed over, as that of an owner with the second of its children. Throws
+  /// std::bad_alloc.
   template <class Visit>
   void for_each_circle(Visit visit) {
     enum state : char { fresh, on_path, left };
     std::vector<state> states(edges_.size(), fresh);  // of a stack, at the first edge from it
+    std::vector<bool> told(edges_.size());            // likewise
     std::vector<std::size_t> path;                    // the edges along which the walk has come
     for (std::size_t start = 0; start < edges_.size(); ++start) {
       if (states[from(edges_[start].from)] != fresh) continue;
@@ -141,7 +145,7 @@ class search {
           path.push_back(next);
           continue;
         }
-        if (next < edges_.size() && states[next] == on_path) check(path, visit);
+        if (next < edges_.size() && states[next] == on_path && !told[next]) told[next] = check(path, visit);
         while (!path.empty() && !take_next_edge(path.back())) {
           states[from(edges_[path.back()].from)] = left;
           path.pop_back();
@@ -159,25 +163,26 @@ class search {
 
   template <class T>
   void add(std::vector<T>& to, const T& one) noexcept {
-    if (to.size() >= edges_most) return;
     try {
-      to.push_back(one);
+      if (to.size() < edges_most) to.push_back(one);
+      else incomplete_ = true;
     } catch (const std::bad_alloc&) {
-      no_memory_ = true;
+      incomplete_ = true;
     }
   }
 
-  /// The end of the path leads back to a stack on it.
+  /// The end of the path leads back to a stack on it. True if that circle stands.
   template <class Visit>
-  void check(const std::vector<std::size_t>& path, Visit visit) {
+  bool check(const std::vector<std::size_t>& path, Visit visit) {
     const stack* const first = edges_[path.back()].to;
-    std::size_t begin = path.size() - 1;
-    while (edges_[path[begin]].from != first) --begin;
-    const std::size_t n = path.size() - begin;
-    if (n > circle_most) return;
+    std::size_t n = 1;
+    while (edges_[path[path.size() - n]].from != first)
+      if (++n > circle_most) return false;
     edge circle[circle_most];
-    for (std::size_t i = 0; i < n; ++i) circle[i] = edges_[path[begin + i]];
-    if (hold_and_check(circle, n)) visit(circle, n);
+    for (std::size_t i = 0; i < n; ++i) circle[i] = edges_[path[path.size() - n + i]];
+    if (!hold_and_check(circle, n)) return false;
+    visit(circle, n);
+    return true;
   }
 
   /// False if it is the last edge from its stack.
@@ -246,7 +251,7 @@ class search {
   std::vector<edge> edges_;
   std::vector<member> owners_;    // of scopes, that wait for them
   std::vector<member> children_;  // of scopes, that wait for something
-  bool no_memory_ = false;
+  bool incomplete_ = false;       // too many, or no memory
 };
 
 const char* relation(const fiber_facts& f) noexcept {
@@ -254,6 +259,14 @@ const char* relation(const fiber_facts& f) noexcept {
   if (f.reason == scope_reason) return ", of which the next is a child";
   if (std::string_view{f.reason} == "fork_join") return ", of which the next is a branch";
   return " of the next";
+}
+
+/// The same for the same place in the program. If the wait is in a library, its calls are the place.
+std::uintptr_t place_of(const fiber_facts& f) noexcept {
+  std::uintptr_t place = reinterpret_cast<std::uintptr_t>(f.file) + (std::uintptr_t{f.line} << 48);
+  if (f.line == 0 || is_of_library(f.file))
+    for (std::size_t i = 0; i < f.frames; ++i) place = place * 31 + f.pcs[i];
+  return place;
 }
 
 /// C3.
@@ -264,7 +277,7 @@ void describe(const edge* circle, std::size_t n, const scheduler& of) {
     const inspection during;
     for (std::size_t i = 0; i < n; ++i) {
       if (!look_at_stack(during, *circle[i].from, false, facts[i].pcs.size(), facts[i])) return;
-      key += reinterpret_cast<std::uintptr_t>(facts[i].file) + (std::uintptr_t{facts[i].line} << 48);
+      key += place_of(facts[i]);
     }
   }
   if (!may_notice(key | 1)) return;

@@ -17,6 +17,20 @@ namespace {
 constexpr std::size_t fibers_listed_most = 100;
 constexpr std::size_t frames_most = 24;
 constexpr int exit_status = 2;
+constexpr int depth_most = 64;  // of children of children: the memory is read as it is
+
+/// ` of TITLE` of the fiber or actor that the child belongs to.
+void write_root(text_writer& out, const task_facts& child) noexcept {
+  task_facts root = child;
+  for (int i = 0; i < depth_most && root.strand && root.parent != nullptr; ++i) {
+    const void* const parent = root.parent;
+    root = {};
+    look_at_task(parent, root);
+  }
+  if (root.strand || !root.known) return;
+  out << " of ";
+  write_title(out, root);
+}
 }  // namespace
 
 void report_deadlock(const scheduler& of) noexcept {
@@ -31,7 +45,6 @@ void report_deadlock(const scheduler& of) noexcept {
       ++left_out;
     }
   });
-  std::fflush(nullptr);
   {
     text_writer out{STDERR_FILENO, 100'000, 10};
     out << "ramie: deadlock: every fiber of runtime ";
@@ -39,12 +52,14 @@ void report_deadlock(const scheduler& of) noexcept {
     for (const fiber_facts& f : fibers) {
       out << "  ";
       write_title(out, f.who);
+      if (f.who.strand && f.who.name[0] == '\0') write_root(out, f.who);
       out << ": " << f.reason;
       write_place(out, f);
       out << "\n";
     }
     if (left_out != 0) out << "  and " << std::uint64_t{left_out} << " more\n";
   }
+  std::fflush(nullptr);
   dump(STDERR_FILENO, {.fibers = fibers_listed_most,
                        .actors = fibers_listed_most,
                        .demangle = true});  // with backtraces, and which fiber holds what

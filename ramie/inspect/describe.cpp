@@ -67,7 +67,7 @@ std::size_t own_calls(std::uintptr_t* pcs, std::size_t most) noexcept {
   return unwind(registers, stack_around(sp), pcs, most);
 }
 
-void write_caller(text_writer& out, const char* before, const std::uintptr_t* pcs, std::size_t count) noexcept {
+bool write_caller(text_writer& out, const char* before, const std::uintptr_t* pcs, std::size_t count) noexcept {
   // Static, as the caller may be a fiber with a small stack.
   static os_mutex lock;
   alignas(symbol_finder) static std::array<std::byte, sizeof(symbol_finder)> memory;
@@ -76,6 +76,7 @@ void write_caller(text_writer& out, const char* before, const std::uintptr_t* pc
   const ssize_t size = ::readlink("/proc/self/exe", program.data(), program.size() - 1);
   program[size > 0 ? static_cast<std::size_t>(size) : 0] = '\0';
   auto* const symbols = ::new (memory.data()) symbol_finder;
+  bool found = false;
   for (std::size_t i = 0; i < count; ++i) {
     const code_place place = symbols->find(pcs[i]);
     if (place.function == nullptr || is_library_function(place.function)) continue;
@@ -83,14 +84,16 @@ void write_caller(text_writer& out, const char* before, const std::uintptr_t* pc
     write_function(out, place, true);
     out << " ";
     write_offset(out, place, program.data());
+    found = true;
     break;
   }
   symbols->~symbol_finder();
+  return found;
 }
 
 void write_place(text_writer& out, const fiber_facts& f) noexcept {
-  if (f.frames != 0 && (f.line == 0 || is_of_library(f.file))) write_caller(out, ", ", f.pcs.data(), f.frames);
-  else if (f.line != 0) out << ", at " << f.file << ":" << f.line << " in " << f.function;
+  if ((f.line == 0 || is_of_library(f.file)) && write_caller(out, ", ", f.pcs.data(), f.frames)) return;
+  if (f.line != 0) out << ", at " << f.file << ":" << f.line << " in " << f.function;
 }
 
 }  // namespace ramie::detail

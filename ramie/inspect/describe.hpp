@@ -23,8 +23,8 @@ void write_offset(text_writer& out, const code_place& place, const char* program
 /// The calls of the calling fiber or thread, innermost first: returns how many. Any thread.
 std::size_t own_calls(std::uintptr_t* pcs, std::size_t most) noexcept;
 /// Writes `before` and `in FUNCTION (FILE OFFSET)` of the first of them that is neither ramie's nor the standard
-/// library's, if there is one. Allocates. Any thread.
-void write_caller(text_writer& out, const char* before, const std::uintptr_t* pcs, std::size_t count) noexcept;
+/// library's; false if there is none. Allocates. Any thread.
+bool write_caller(text_writer& out, const char* before, const std::uintptr_t* pcs, std::size_t count) noexcept;
 /// Writes where the fiber waits, as `, at FILE:LINE in FUNCTION`. If that is a place in a library, and its frames are
 /// known, its caller instead. Allocates. Any thread.
 void write_place(text_writer& out, const fiber_facts& f) noexcept;
