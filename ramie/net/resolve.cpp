@@ -62,8 +62,9 @@ std::vector<endpoint> resolve(std::string_view host, std::string_view service, s
   answer a = blocking(
       [&] {
         // AI_ADDRCONFIG leaves out families for which the machine has no address, even if the host is such an address.
-        answer numeric = ask(name, port, AI_NUMERICHOST);
-        return numeric.code == 0 ? numeric : ask(name, port, AI_ADDRCONFIG);
+        if (!name.empty())
+          if (answer numeric = ask(name, port, AI_NUMERICHOST); numeric.code == 0) return numeric;
+        return ask(name, port, AI_ADDRCONFIG);
       },
       where);
   if (a.code == 0) return std::move(a.found);
