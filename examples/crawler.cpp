@@ -38,7 +38,7 @@ class crawler {
   void visit(const std::string& name) {
     if (!begin(name)) return;
     ramie::limited_scope connections{3};
-    std::vector<ramie::child_result<page>> wave{connections.spawn([&] { return fetch(name); })};
+    std::vector<ramie::child_result<page>> wave{connections.spawn([&] { return fetch_in_time(name); })};
     while (!wave.empty()) {
       std::vector<ramie::child_result<page>> next;
       for (const auto& one : wave) {
@@ -54,7 +54,7 @@ class crawler {
  private:
   static page fetch_in_time(const std::string& name) {
     try {
-      return ramie::with_timeout(100ms, [&] { return fetch(name); });
+      return ramie::with_timeout(1s, [&] { return fetch(name); });
     } catch (const ramie::timeout_error&) {
       return {};
     }
@@ -64,7 +64,7 @@ class crawler {
   std::set<std::string> seen_;  // of the fiber in visit alone
 };
 
-/// Which of these mirrors answers first? The others need not go on.
+/// Which of these mirrors answers first? One has to; the others need not go on.
 std::string fastest(const std::vector<std::string>& mirrors) {
   ramie::channel<std::string> answers{mirrors.size()};
   ramie::scope s;

@@ -1,4 +1,5 @@
-// Sources that come and go: a select whose cases are put together at run time, and channels that close by themselves.
+// Sources that end one after the other: a select whose cases are put together at run time, and channels that close by
+// themselves.
 #include <ramie/ramie.hpp>
 
 #include <cstddef>
