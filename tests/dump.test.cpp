@@ -392,11 +392,19 @@ void listen_for_a_signal() {
   rt.run([&] {
     channel<int> never;
     auto patient = spawn(fiber_options{.name = "patient"}, [&] { never.recv(); });
+    dumped_until(
+        [](const std::string& t) { return has(part_of(t, "fiber \"patient\""), "waits for channel receive"); });
+    // Until the monitor has written one, with readable names: those that come during a dump are dropped.
+    std::atomic<bool> enough{false};
+    std::thread sender{[&] {
+      for (; !enough; std::this_thread::sleep_for(10ms)) ::kill(::getpid(), SIGUSR1);
+    }};
     blocking([&] {
-      // Until the fiber has begun to wait, and the dump was written by the monitor, which knows names.
-      do ::kill(::getpid(), SIGUSR1);
-      while (!all.until("ramie: end", "listen_for_a_signal()::"));
+      while (!all.until("ramie: end", "listen_for_a_signal()::")) {
+      }
     });
+    enough = true;
+    sender.join();
     never.close();
     patient.join();
   });

@@ -89,7 +89,14 @@ void swallow() {
 }
 
 void block(heard& all) {
-  spawn(fiber_options{.name = "reader"}, [&] { blocking([&] { all.until("ending"); }); }).detach();
+  event begun;
+  spawn(fiber_options{.name = "reader"}, [&] {
+    blocking([&] {
+      begun.set();
+      all.until("ending");
+    });
+  }).detach();
+  begun.wait();  // one that has not begun would be withdrawn
   await_waiters(1, "blocking call");
 }
 

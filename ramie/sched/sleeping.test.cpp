@@ -119,6 +119,7 @@ TEST_F(sleepers, are_woken_by_what_is_sent_to_them) {
 }
 
 TEST_F(sleepers, mark_all_fork_deques) {
+  if (!asymmetric_fences) GTEST_SKIP() << "the marks are there for good";
   take_marks();
   std::thread second = sleep(1);
   EXPECT_TRUE(all_marked());
@@ -137,7 +138,7 @@ TEST_F(sleepers, are_woken_when_the_last_search_ends_and_work_is_in_sight) {
   take_marks();
   sleeping.end_search(workers[0]);
   second.join();
-  EXPECT_TRUE(all_marked());
+  EXPECT_TRUE(!asymmetric_fences || all_marked());
   EXPECT_TRUE(workers[1].searching);
 }
 

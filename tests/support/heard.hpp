@@ -28,7 +28,10 @@ class heard {
     bool found = false;
     for (std::string line; line.find(what) == std::string::npos;) {
       line.clear();
-      for (char c = 0; c != '\n' && ::read(in_, &c, 1) == 1;) line += c;
+      for (char c = 0; c != '\n';) {
+        if (::read(in_, &c, 1) != 1) std::abort();
+        line += c;
+      }
       found = found || line.find(other) != std::string::npos;
       pass_on(line);
     }
