@@ -12,12 +12,12 @@ namespace {
 
 /// Sends the multiples of `step` up to `last`. The channel closes when the sender goes.
 ramie::receiver<int> multiples(int step, int last) {
-  auto [to, from] = ramie::make_channel<int>(4);
-  ramie::spawn([to = std::move(to), step, last] {
+  auto ends = ramie::make_channel<int>(4);
+  ramie::spawn([to = std::move(ends.sender), step, last] {
     for (int i = step; i <= last; i += step)
       if (to.send(i) != ramie::channel_status::ok) return;  // nobody listens any more
   }).detach();
-  return from;
+  return std::move(ends.receiver);
 }
 
 /// Takes from whichever source has something, until all have ended.
