@@ -224,7 +224,7 @@ std::memory_order order(int o) noexcept { return static_cast<std::memory_order>(
 // ---- what the compiler calls
 // -----------------------------------------------------------------------------------------
 
-// NOLINTBEGIN(bugprone-reserved-identifier): the compiler chose them
+// NOLINTBEGIN(bugprone-reserved-identifier, bugprone-macro-parentheses): the compiler chose the names; types have none
 #define RAMIE_HERE __builtin_return_address(0)
 #define RAMIE_PLAIN(size)                                                                               \
   void __tsan_read##size(void* at) { ramie::interleave::plain(at, size, false, RAMIE_HERE); }           \
@@ -360,4 +360,4 @@ void free(void* at) noexcept {
 }
 
 }  // extern "C"
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier, bugprone-macro-parentheses)
