@@ -144,6 +144,16 @@ class relocker : public actor<relocker> {
   ramie::mutex m_;
 };
 
+/// When the notice has been written, with a line for each.
+void end_after_a_circle_of_two(heard& all) {
+  blocking([&] {
+    all.until("circle");
+    all.until(" 0x");
+    all.until(" 0x");
+  });
+  std::_Exit(0);
+}
+
 /// Two fibers that lock two mutexes in different orders, while others go on.
 // Not inlined into a function of the library, or there is no frame of the program's to name.
 RAMIE_NOINLINE void cross_over(ramie::mutex& from, ramie::mutex& to, latch& both) {
@@ -160,12 +170,7 @@ void cross(heard& all) {
   auto others = spawn([] {
     for (;;) this_fiber::sleep_for(1ms);
   });
-  blocking([&] {
-    all.until("circle");
-    all.until("fiber");
-    all.until("fiber");
-  });
-  std::_Exit(0);
+  end_after_a_circle_of_two(all);
 }
 
 void join_while_locked(heard& all) {
@@ -180,12 +185,7 @@ void join_while_locked(heard& all) {
     locked.set();
     child.join();
   });
-  blocking([&] {
-    all.until("circle");
-    all.until("fiber");
-    all.until("fiber");
-  });
-  std::_Exit(0);
+  end_after_a_circle_of_two(all);
 }
 
 struct question {};
@@ -203,12 +203,7 @@ void ask_each_other(heard& all) {
   first = spawn_actor<answerer>(actor_options{.name = "first"}, &second);
   second = spawn_actor<answerer>(actor_options{.name = "second"}, &first);
   auto asker = spawn([&] { first.ask(question{}); });
-  blocking([&] {
-    all.until("circle");
-    all.until("actor");
-    all.until("actor");
-  });
-  std::_Exit(0);
+  end_after_a_circle_of_two(all);
 }
 
 /// Two children wait for what their owner holds.
@@ -220,12 +215,7 @@ void join_scope_while_locked(heard& all) {
     for (int i = 0; i < 2; ++i) s.spawn(fiber_options{.name = "child"}, [&] { const std::lock_guard also{m}; });
     s.join();
   });
-  blocking([&] {
-    all.until("circle");
-    all.until(" 0x");
-    all.until(" 0x");
-  });
-  std::_Exit(0);
+  end_after_a_circle_of_two(all);
 }
 
 void join_branch_while_locked(heard& all) {
@@ -239,12 +229,7 @@ void join_branch_while_locked(heard& all) {
                 const std::lock_guard also{m};
               });
   });
-  blocking([&] {
-    all.until("circle");
-    all.until(" 0x");
-    all.until(" 0x");
-  });
-  std::_Exit(0);
+  end_after_a_circle_of_two(all);
 }
 
 /// Older waits that are in no circle: the holder of the mutex waits for a channel.

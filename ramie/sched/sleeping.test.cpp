@@ -17,7 +17,7 @@ using testing::hold_until;
 using testing::idle_crew;
 using testing::idle_tasks;
 
-/// Who sleeps in it has entered the idle set, and has looked at all queues for the last time (S1 to S3).
+/// A worker that sleeps in it has entered the idle set, and has looked at all queues for the last time (S1 to S3).
 class bed : public event_source {
  public:
   int look(std::int64_t) noexcept override {

@@ -100,63 +100,53 @@ TEST(circles, are_not_found_in_joins_after_the_lock_was_released) {
 
 // ---- one -----------------------------------------------------------------------------------------------------------
 
-void join_each_other() {
-  join_handle<void> a, b;
-  runtime rt{workers(2)};
-  event both_made;
-  a = rt.spawn([&] {
-    both_made.wait();
-    b.join();
-  });
-  b = rt.spawn([&] { a.join(); });
-  both_made.set();
-  while (circles_now() == 0) detail::os_yield();
-  check(circles_now() == 1, "the circle is gone, or found twice");
-}  // the end of the runtime cancels them
-TEST(circles, are_found_of_joins) { expect_sound("join each other", short_runs, join_each_other); }
-
-/// Through one of two children. The owner's own wait is not cancelled; those of the others are.
-void join_through_a_scope() {
-  join_handle<void> a, b;
-  runtime rt{workers(2)};
-  event both_made;
-  a = rt.spawn([&] {
-    event never;
-    scope s;
-    s.spawn(fiber_options{}, [&] { never.wait(); });
-    s.spawn(fiber_options{}, [&] {
-      both_made.wait();
-      b.join();
+/// Two fibers, of which the second joins the first; `joins(other)` is how the first joins the second. The end of the
+/// runtime cancels them.
+template <class Joins>
+auto with_a_circle(Joins joins) {
+  return [joins] {
+    join_handle<void> a, b;
+    runtime rt{workers(2)};
+    event both_made;
+    a = rt.spawn([&] {
+      joins([&] {
+        both_made.wait();
+        b.join();
+      });
     });
-    s.join();
-  });
-  b = rt.spawn([&] { a.join(); });
-  both_made.set();
-  while (circles_now() == 0) detail::os_yield();
-  check(circles_now() == 1, "the circle is gone, or found twice");
+    b = rt.spawn([&] { a.join(); });
+    both_made.set();
+    while (circles_now() == 0) detail::os_yield();
+    check(circles_now() == 1, "the circle is gone, or found twice");
+  };
 }
-TEST(circles, are_found_of_scopes) { expect_sound("join through a scope", short_runs, join_through_a_scope); }
+
+TEST(circles, are_found_of_joins) {
+  expect_sound("join each other", short_runs, with_a_circle([](auto join_other) { join_other(); }));
+}
+
+/// By one of two children. The owner's own wait is not cancelled; those of the others are.
+TEST(circles, are_found_of_scopes) {
+  expect_sound("join through a scope", short_runs, with_a_circle([](auto join_other) {
+                 event never;
+                 scope s;
+                 s.spawn(fiber_options{}, [&] { never.wait(); });
+                 s.spawn(fiber_options{}, join_other);
+                 s.join();
+               }));
+}
 
 /// The branch runs on another stack, since the first one waits meanwhile.
-void join_through_a_branch() {
-  join_handle<void> a, b;
-  runtime rt{workers(2)};
-  event both_made;
-  a = rt.spawn([&] {
-    event runs;
-    fork_join([&] { runs.wait(); },
-              [&] {
-                runs.set();
-                both_made.wait();
-                b.join();
-              });
-  });
-  b = rt.spawn([&] { a.join(); });
-  both_made.set();
-  while (circles_now() == 0) detail::os_yield();
-  check(circles_now() == 1, "the circle is gone, or found twice");
+TEST(circles, are_found_of_branches) {
+  expect_sound("join through a branch", short_runs, with_a_circle([](auto join_other) {
+                 event runs;
+                 fork_join([&] { runs.wait(); },
+                           [&] {
+                             runs.set();
+                             join_other();
+                           });
+               }));
 }
-TEST(circles, are_found_of_branches) { expect_sound("join through a branch", short_runs, join_through_a_branch); }
 
 }  // namespace
 }  // namespace ramie::interleave
