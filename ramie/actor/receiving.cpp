@@ -2,6 +2,7 @@
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/atomic.hpp>
+#include <ramie/sched/residents.hpp>
 
 #include <mutex>
 
@@ -190,8 +191,11 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
       throw;
     }
     awake();
-    if (why == wake_reason::cancelled && (c.interrupts.load(std::memory_order_acquire) & actor_cell::kill_wanted) == 0)
-      throw cancelled{};
+    if (why != wake_reason::cancelled || (c.interrupts.load(std::memory_order_acquire) & actor_cell::kill_wanted) != 0)
+      continue;
+    // The runtime shuts down, and is about to kill it.
+    if (!is_draining()) throw cancelled{};
+    c.ending = true;
   }
 }
 

@@ -122,7 +122,7 @@ bool ended_by_cancellation(task& t) noexcept {
 
 bool is_draining() noexcept {
   const worker_base* w = current_worker();
-  return w != nullptr && w->draining.load(std::memory_order_relaxed);
+  return w != nullptr && w->draining.load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -271,7 +271,7 @@ bool stop_requested() noexcept {
   detail::worker_base* w = detail::current_worker();
   if (w == nullptr || w->running == nullptr) return thread_is_late();
   detail::task& t = *w->task_on_stack();
-  const bool draining = w->draining.load(std::memory_order_relaxed);
+  const bool draining = w->draining.load(std::memory_order_acquire);
   const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
   if ((flags & detail::task::limited) == 0) return draining || (flags & detail::task::stop_flag) != 0;
   const detail::limits bounds = detail::limits_of(t);
@@ -295,7 +295,7 @@ stop_cause why_stopped() noexcept {
   if (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns())
     return stop_cause::deadline;
   const detail::worker_base* w = detail::current_worker();
-  const bool draining = w != nullptr && w->draining.load(std::memory_order_relaxed);
+  const bool draining = w != nullptr && w->draining.load(std::memory_order_acquire);
   return draining && !bounds.shielded ? stop_cause::shutdown : stop_cause::none;
 }
 

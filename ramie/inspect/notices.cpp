@@ -20,7 +20,7 @@ namespace {
 // Guesses: a few lines, and not more than fits an error's paragraph.
 constexpr std::size_t lines_most = 8;
 constexpr std::size_t bytes_most = 4096;
-constexpr int seconds_most = 1;
+constexpr int seconds_most = 60;  // a receiver that takes nothing for a second is given up before
 constexpr std::size_t frames_most = 24;
 
 constexpr const char* blocking_reason = "blocking call";

@@ -36,7 +36,7 @@ void strike_resident(resident& r) noexcept {
 
 bool is_draining() noexcept {
   const worker* w = worker::current();
-  return w != nullptr && w->draining.load(std::memory_order_relaxed);
+  return w != nullptr && w->draining.load(std::memory_order_acquire);
 }
 
 }  // namespace ramie::detail

@@ -330,10 +330,9 @@ void scheduler::stop() {
   std::lock_guard guard{stop_lock_};
   if (stopped_) return;
   all_.stopping.store(true, std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < worker_count(); ++i) {
-    at(i).draining.store(true, std::memory_order_relaxed);
-    at(i).spawns_here.store(false, std::memory_order_relaxed);
-  }
+  // In this order: a fiber that sees that its worker drains starts nothing more there.
+  for (std::size_t i = 0; i < worker_count(); ++i) at(i).spawns_here.store(false, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < worker_count(); ++i) at(i).draining.store(true, std::memory_order_release);
   heavy_fence();
   // Fibers that were just arming a wait when asked, or wait again in a handler, are met in the next round.
   const std::int64_t since_ns = now_ns();

@@ -66,11 +66,13 @@ void supervisor_records::finish(child_record& c) noexcept {
   if (current_worker() != nullptr && who.cell()->take_over()) return who.cell()->finish_here();
   who.cell()->let_finish();
   // One that could not report its end finishes in a turn of its own, and one may be finished by the runtime that shuts
-  // down. Neither waits for this actor; the bound is for a runtime that ends meanwhile.
+  // down. Neither waits for this actor; it looks now and then whether the runtime ends meanwhile.
   if (current_worker() == nullptr || this_actor() == nullptr) return;
-  const auto deadline = os_now() + std::chrono::seconds{1};
   try {
-    who.cell()->join(&deadline, false, std::source_location::current());
+    while (!is_draining()) {
+      const auto deadline = os_now() + std::chrono::seconds{1};
+      if (who.cell()->join(&deadline, false, std::source_location::current())) return;
+    }
   } catch (const cancelled&) {
     // The runtime shuts down, and sees to it.
   } catch (...) {

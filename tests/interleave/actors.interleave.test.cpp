@@ -197,6 +197,54 @@ TEST(supervisors, end_with_all_below) {
   expect_sound("a supervisor ends beside a restart", {.seeds = 1500}, in_runtime(a_supervisor_ends_beside_a_restart));
 }
 
+/// Its children are about to begin a turn, or in one. A second passes at any point, so no bound of time may stand in
+/// for the end of a child.
+void a_supervisor_ends_beside_its_children() {
+  std::vector<any_actor> children;
+  {
+    supervisor sup{many_restarts()};
+    for (int i = 0; i < 2; ++i) {
+      auto child = sup.spawn_actor<plain>();
+      if (pick(2) == 0) child.tell(fail_now{});
+      children.push_back(child);
+    }
+    if (pick(2) == 0) this_fiber::yield();
+  }
+  for (const any_actor& child : children) check(!child.alive(), "a child has not ended");
+}
+TEST(supervisors, wait_for_their_children_however_long_they_take) {
+  expect_sound("a supervisor ends beside its children", {.seeds = 3000},
+               in_runtime(a_supervisor_ends_beside_its_children));
+}
+
+// ---- the end of a runtime
+// --------------------------------------------------------------------------------------------
+
+/// What a fiber actor is told of the end is that nothing more comes; it never meets `cancelled` in `receive`.
+void a_runtime_ends_beside_receivers() {
+  detail::atomic<int> begun{0};
+  detail::atomic<int> ended{0};
+  {
+    runtime rt{workers(2)};
+    rt.run([&] {
+      for (int i = 0; i < 3; ++i)
+        spawn_actor<int>([&](mailbox<int>& box) {
+          begun.fetch_add(1, std::memory_order_relaxed);
+          while (box.receive()) {
+          }
+          check(box.stopped(), "nothing comes, but it has not been stopped");
+          ended.fetch_add(1, std::memory_order_relaxed);
+        });
+      if (pick(2) == 0) this_fiber::yield();
+    });
+  }
+  check(begun.load(std::memory_order_relaxed) == ended.load(std::memory_order_relaxed),
+        "a fiber actor did not end well");
+}
+TEST(fiber_actors, end_with_their_runtime) {
+  expect_sound("a runtime ends beside receivers", {.seeds = 3000}, a_runtime_ends_beside_receivers);
+}
+
 // ---- the model -----------------------------------------------------------------------------------------------------
 
 /// A few steps of a random program against the reference (tests/otp_model.hpp).
