@@ -341,8 +341,9 @@ bool monitor::retire(worker& w) noexcept {
   if (w.searching) sleeping_.end_search(w);
   w.stacks.flush();
   w.blocks.flush();
-  w.wake_token.store(0, std::memory_order_relaxed);
+  if (!RAMIE_PLANT(call_back_missed)) w.wake_token.store(0, std::memory_order_relaxed);
   w.on_duty.store(false, std::memory_order_release);
+  if (RAMIE_PLANT(call_back_missed)) w.wake_token.store(0, std::memory_order_relaxed);
   while (w.wake_token.load(std::memory_order_acquire) == 0) futex_wait(w.wake_token, 0);
   w.wake_token.store(0, std::memory_order_relaxed);
   return true;

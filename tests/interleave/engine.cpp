@@ -14,7 +14,9 @@
 //     asymmetric ones, as on a kernel without membarrier: then a heavy fence is one of its own thread only.
 //  E4 Time is virtual: a little for each step, and a jump to the next deadline when no thread can run (or, in some
 //     runs, early, so that deadlines race with events).
-//  E5 When no thread can run and there is no deadline, that is a deadlock. Lost wake-ups show as deadlocks, too.
+//  E5 Before such a jump the program may look at everything (`at_rest`): what a wake-up was lost for waits although
+//     somebody sleeps, whether or not a timer comes to its rescue.
+//  E6 When no thread can run and there is no deadline, that is a deadlock. Lost wake-ups show as deadlocks, too.
 #include "engine.hpp"
 
 #include "plain_memory.hpp"
@@ -29,6 +31,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace ramie::interleave {
 
@@ -283,9 +286,22 @@ sim_thread* engine::pick_next() noexcept {
     drain_all();
     let_time_pass();
     if (next_deadline_ns_ == never_ns) fail("deadlock: nobody can go on; waiting:" + who_waits());
+    look_at_rest();
     now_ns_ = next_deadline_ns_;
     let_time_pass();
   }
+}
+
+/// Without a run the hooks read what is there, and without `watched_run` plain accesses are not watched.
+void engine::look_at_rest() noexcept {
+  if (!at_rest) return;
+  const bool watched = std::exchange(watched_run, false);
+  active = nullptr;
+  const char* const wrong = at_rest();
+  active = this;
+  watched_run = watched;
+  watching = false;
+  if (wrong != nullptr) fail(std::string{"at rest: "} + wrong);
 }
 
 void engine::go_to(sim_thread& next) noexcept {

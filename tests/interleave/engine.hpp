@@ -123,6 +123,7 @@ class engine {
   void flush_one(sim_thread& t) noexcept;
   [[nodiscard]] sim_thread* pick_next() noexcept;
   void let_time_pass() noexcept;
+  void look_at_rest() noexcept;
   void reschedule() noexcept;
   void go_to(sim_thread& next) noexcept;
   void leave_run() noexcept;

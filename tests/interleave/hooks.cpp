@@ -15,6 +15,7 @@ namespace ramie::interleave {
 
 std::function<bool()> refuse_threads;
 std::function<bool()> end_waits;
+std::function<const char*()> at_rest;
 
 namespace {
 

@@ -17,8 +17,8 @@ inline constexpr std::uint64_t modes = 6;
 inline bool is_weak(std::uint64_t seed) noexcept { return seed % modes % 2 == 1; }
 
 struct exploration {
-  std::uint64_t seeds = 2000;          // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N
-  std::uint64_t first_seed = 1;        // RAMIE_SEED=S runs only S, and prints what happened
+  std::uint64_t seeds = 2000;    // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N
+  std::uint64_t first_seed = 1;  // RAMIE_SEED=S runs only S, and prints what happened; RAMIE_FIRST_SEED=S begins there
   std::uint64_t steps_most = 200'000;  // of one run: more is a livelock
   bool late_stores = true;             // stores become visible late, as on x86-64 or on weaker memory
   bool time_flies = true;              // deadlines may come while other threads can run
@@ -29,6 +29,10 @@ struct exploration {
 extern std::function<bool()> refuse_threads;
 /// Called at each futex wait that would sleep: if it returns true, the wait ends at once, as by a signal.
 extern std::function<bool()> end_waits;
+
+/// Called whenever no thread can run before the next deadline. The run fails for what it returns, unless that is null.
+/// What it reads are no steps, and it sees the newest values. A program sets it for its own run, and takes it away.
+extern std::function<const char*()> at_rest;
 
 struct finding {
   bool failed = false;
