@@ -22,9 +22,11 @@ What a change has to pass besides ./run test; without names, all of it:
   fuzz      each fuzzer for RAMIE_FUZZ_SECONDS (20)
   models    the kernels' models in tests/models, searched exhaustively by SPIN
 
-Not part of the default. Must be the first name; see ./run check mutants --help. Needs ./run build release:
+Not part of the default. Must be the first name, and have options of their own: --help lists them:
 
-  mutants   puts small mistakes into the protocols, one at a time, and fails if the interleaving tests miss one
+  mutants   puts small mistakes into the protocols, one at a time, and fails if the interleaving tests miss one; needs
+            ./run build release
+  seeds     runs the interleaving tests with schedules that nobody has run before, for a minute
 
 RAMIE_TIDY_MINUTES limits the time of `tidy`; the next run continues from there.
 END
@@ -142,6 +144,10 @@ command_check() {
   local all=(house format docs report tidy cppcheck clang aarch64 tsan asan fuzz models) name status lines=() bad=0 before
   if [[ ${1:-} == mutants ]]; then
     python3 scripts/mutants.py "${@:2}"
+    return
+  elif [[ ${1:-} == seeds ]]; then
+    need_build
+    build release >&2 && python3 scripts/seeds.py --jobs "$jobs" "${@:2}"
     return
   fi
   need_build

@@ -8,12 +8,16 @@ Two kinds of mutants:
   lines   a look that is left out, two stores exchanged, < for <= and > for >=, a lock not taken, a count not taken back.
           Each is compiled in a copy of the sources, in build/mutants.
 
-A mutant is killed if a test fails that passes without it, or does not end in time. Those that plant bugs of their own are
-not run. Each program runs until one fails, the quick ones first, for --seconds in all.
+A mutant is killed if a test fails that passes without it. Those that plant bugs of their own are not run. Each program that
+comes by the place runs until one fails, the quick ones first, for --seconds in all.
+
+tests/interleave/survivors.txt lists those that are known to survive, each with the reason: place, mistake and the line of the
+source, so that it outlives a change of line numbers. Fails if another one survives.
 """
 
 import argparse
 import collections
+import concurrent.futures
 import datetime
 import os
 import pathlib
@@ -27,6 +31,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLANTED = "--gtest_filter=-*found*:*.find_*"
+SURVIVORS = ROOT / "tests" / "interleave" / "survivors.txt"
 SHIMS = ("ramie/base/interleave.hpp", "ramie/base/word.hpp", "ramie/base/atomic.hpp", "ramie/machine/fence.hpp")
 
 # Which programs notice a mistake in a folder of ramie/, the quickest first.
@@ -60,9 +65,27 @@ class Mutant:
     def __str__(self):
         return f"{self.place}: {self.what}"
 
+    def key(self, root):
+        """As in the list of survivors: without the number of the line, with its text."""
+        path, line = self.place.split(":")
+        text = (root / path).read_text().splitlines()[int(line) - 1].split("//")[0].strip()
+        return f"{path} | {self.what} | {text}"
+
+
+def known_survivors():
+    """key: reason."""
+    if not SURVIVORS.is_file():
+        return {}
+    known = {}
+    for line in SURVIVORS.read_text().splitlines():
+        if line and not line.startswith("#"):
+            key, _, reason = line.rpartition(" | ")
+            known[key] = reason
+    return known
+
 
 def programs_in(binaries):
-    return sorted(p.name.removeprefix("test_interleave_") for p in binaries.glob("test_interleave_*"))
+    return sorted(p.name.removeprefix("test_interleave_") for p in binaries.glob("test_interleave_*") if not p.suffix)
 
 
 def run(binary, seconds, environment=None):
@@ -100,14 +123,22 @@ def places_of(binary, offsets):
     return found
 
 
+def sites_of(binary):
+    """What a run without a mutant comes by: lines of address, operation and order. Kept beside the program."""
+    kept = binary.with_suffix(".sites")
+    if not kept.is_file() or kept.stat().st_mtime < binary.stat().st_mtime:
+        with tempfile.NamedTemporaryFile("r", suffix=".sites") as sites:
+            if not run(binary, 600, {"RAMIE_SITES": sites.name}):
+                sys.exit(f"mutants: {binary.name} fails without a mutant")
+            kept.write_text(sites.read())
+    return {tuple(line.split()) for line in kept.read_text().splitlines()}
+
+
 def order_mutants(binaries, names):
     mutants = {}
     for name in names:
         binary = binaries / f"test_interleave_{name}"
-        with tempfile.NamedTemporaryFile("r", suffix=".sites") as sites:
-            if not run(binary, 600, {"RAMIE_SITES": sites.name}):
-                sys.exit(f"mutants: {name} fails without a mutant")
-            listed = {tuple(line.split()) for line in sites.read().splitlines()}
+        listed = sites_of(binary)
         where = places_of(binary, {int(offset, 16) for offset, *_ in listed})
         for offset, what, order in listed:
             place = where.get(int(offset, 16))
@@ -259,25 +290,35 @@ def main():
         subprocess.run(["cmake", "--build", copy / "build", f"-j{options.jobs}", "--target",
                         *(f"test_interleave_{n}" for n in names)], check=True, stdout=subprocess.DEVNULL)
     begun = time.monotonic()
-    killers = collections.Counter()
+    known = known_survivors()
     survivors = []
+    unknown = []
     tried = 0
-    for m in mutants:
+
+    def try_one(m):
         if options.minutes and time.monotonic() - begun > 60 * options.minutes:
-            break
-        tried += 1
+            return None
         start = time.monotonic()
-        killer = try_line(m, copy, names, options.seconds, options.jobs) if m.edit else try_order(m, options.binaries,
-                                                                                               options.seconds)
-        print(f"{'killed by ' + killer if killer else 'SURVIVES':24} {time.monotonic() - start:6.1f} s  {m}", flush=True)
-        if killer:
-            killers[killer] += 1
+        if m.edit:
+            killer = try_line(m, copy, names, options.seconds, options.jobs)
         else:
-            survivors.append(m)
-    print(f"\n{tried} of {len(mutants)} mutants tried, {tried - len(survivors)} killed, {len(survivors)} survive")
-    for m in survivors:
-        print(f"  survives: {m}")
-    return 1 if survivors else 0
+            killer = try_order(m, options.binaries, options.seconds)
+        print(f"{'killed by ' + killer if killer else 'SURVIVES':24} {time.monotonic() - start:6.1f} s  {m}", flush=True)
+        return killer or "nobody"
+
+    # Lines are compiled in one copy of the sources, one at a time.
+    with concurrent.futures.ThreadPoolExecutor(1 if any(m.edit for m in mutants) else options.jobs) as pool:
+        for m, killer in zip(mutants, pool.map(try_one, mutants)):
+            tried += killer is not None
+            if killer == "nobody":
+                survivors.append(m)
+                if m.key(options.root) not in known:
+                    unknown.append(m)
+    print(f"\n{tried} of {len(mutants)} mutants tried, {tried - len(survivors)} killed, {len(survivors)} survive, "
+          f"of which {len(survivors) - len(unknown)} are explained")
+    for m in unknown:
+        print(f"  survives: {m.key(options.root)}")
+    return 1 if unknown else 0
 
 
 if __name__ == "__main__":
