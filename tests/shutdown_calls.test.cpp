@@ -2,6 +2,7 @@
 #include <ramie/ramie.hpp>
 
 #include <ramie/fiber/testing.hpp>
+#include <ramie/sched/scheduler.hpp>
 
 #include <functional>
 #include <optional>
@@ -81,10 +82,13 @@ TEST_P(starting, ends_a_detached_fiber_by_cancelled) {
         spawn([&] {
           ++begun;
           try {
-            for (;;) {
+            // Not without bounds: the end may be long in coming, and what was started may not run before.
+            for (int n = 0; n < 100; ++n) {
               make();
               this_fiber::yield();
             }
+            await([] { return this_fiber::stop_requested(); });
+            for (;;) make();
           } catch (const cancelled&) {
             ++told;
             throw;
@@ -106,6 +110,12 @@ TEST_P(starting, is_refused_by_cancelled_only_where_a_wait_would_be) {
       spawn([&] {
         begun = true;
         await([] { return this_fiber::why_stopped() == this_fiber::stop_cause::shutdown; });
+        detail::scheduler& all = rt.internals();
+        await([&] {  // the other workers, too
+          for (std::size_t i = 0; i < all.worker_count(); ++i)
+            if (!all.at(i).draining.load()) return false;
+          return true;
+        });
         shield([&] {
           make();
           ++shielded;

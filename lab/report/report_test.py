@@ -154,7 +154,7 @@ class Page(unittest.TestCase):
     def browser(self, *options):
         return subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
                                f"--user-data-dir={self.folder}/profile", *options, f"file://{self.folder}/results.html"],
-                              capture_output=True, text=True, errors="replace", timeout=300, check=False)
+                              capture_output=True, text=True, errors="replace", timeout=600, check=False)
 
     @unittest.skipUnless(BROWSER or REQUIRED, "no browser here")
     def test_loads_in_a_browser(self):

@@ -42,7 +42,7 @@ TEST_P(actors, handle_what_they_are_told_and_asked) {
     auto acc = spawn_actor<account>(100);
     EXPECT_EQ(acc.tell(deposit{5}), tell_status::ok);
     EXPECT_EQ(acc.ask(balance{}), 105);
-    EXPECT_EQ(acc.ask_for(60s, balance{}), 105);
+    EXPECT_EQ(acc.ask_for(1h, balance{}), 105);
     EXPECT_TRUE(acc.alive());
     acc.stop();
     EXPECT_EQ(acc.join().kind(), exit_kind::stopped);

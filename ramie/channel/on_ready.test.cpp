@@ -233,7 +233,7 @@ TEST_P(waiting_for, a_fiber_that_another_joins_is_refused) {
   run([](crew& all) {
     channel<int> gate, other;
     auto h = spawn([&] { gate.recv(); });
-    all.start([&] { select(on_ready(h), on_recv(other, wrong)); });
+    all.start([&] { select_in_order(on_ready(h), on_recv(other, wrong)); });
     await_receivers(other, 1);
     EXPECT_THROW(select(on_recv(other, wrong), on_ready(h)), usage_error);
     EXPECT_EQ(other.statistics().waiting_receivers, 1u) << "the case before it is still in line";

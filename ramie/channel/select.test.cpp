@@ -113,7 +113,7 @@ TEST_P(selects, wait_for_any_of_their_cases) {
                                          on_timeout(1h, unexpected));
         fired = which;
       });
-      await([&] { return waiting(full) == 1; });
+      await([&] { return waiting(a) + waiting(b) + waiting(to) + waiting(full) == 4; });
       int expected = 0;
       std::size_t place = static_cast<std::size_t>(round);
       switch (round) {

@@ -302,7 +302,9 @@ TEST_P(forking, may_nest_deeper_than_the_deque) {
 // Jobs that were promoted and taken back by their own fiber must not pile up while other fibers keep the worker busy.
 TEST_P(forking, a_fork_that_yields_leaves_nothing_behind) {
   if (sanitized) GTEST_SKIP() << "their memory is not ours";
-  in_runtime([] {
+  runtime_options o = options();
+  o.spare_workers = 0;  // each has memory of its own
+  run(o, [] {
     const auto pages = [] {
       std::FILE* f = std::fopen("/proc/self/statm", "r");
       long all = 0, resident = 0;
@@ -319,9 +321,14 @@ TEST_P(forking, a_fork_that_yields_leaves_nothing_behind) {
       for (auto& h : handles) h.join();
     };
     turns(100);
-    const long before = pages();
-    turns(50'000);
-    EXPECT_LT(pages() - before, 1024) << "pages";  // 200,000 jobs of 96 bytes would be 4,700
+    long grown = 0;
+    for (int i = 0; i < 3; ++i) {  // something else may grow once
+      const long before = pages();
+      turns(50'000);
+      grown = pages() - before;
+      if (grown < 1024) break;  // 200,000 jobs of 96 bytes would be 4,700, each time
+    }
+    EXPECT_LT(grown, 1024) << "pages";
   });
 }
 

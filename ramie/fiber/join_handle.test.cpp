@@ -314,7 +314,8 @@ TEST_P(joining, request_stop_is_met_at_every_wait) {
           ++met;
         }
         EXPECT_THROW(this_fiber::throw_if_stopped(), cancelled);
-        EXPECT_THROW(spawn([] {}).join_until(std::chrono::steady_clock::time_point::max()), cancelled);
+        EXPECT_THROW(spawn([] { this_fiber::sleep_for(1h); }).join_until(std::chrono::steady_clock::time_point::max()),
+                     cancelled);
       }
       return met;
     });

@@ -212,11 +212,11 @@ TEST_P(runtimes, run_from_within) {
 TEST_P(runtimes, one_after_the_other) {
   const int cycles = RAMIE_TSAN != 0 ? 20 : 200;
   for (int i = 0; i < cycles; ++i) {
+    std::atomic<int> n{0};
     runtime rt{options()};
     if (i % 4 == 0) continue;  // never used
     EXPECT_EQ(rt.run([i] { return i; }), i);
     if (i % 4 == 1) continue;
-    std::atomic<int> n{0};
     for (int k = 0; k < 10; ++k)
       rt.spawn([&] {
           ++n;

@@ -120,6 +120,7 @@ TEST_P(shutting_down, fibers_not_yet_started_do_not_start) {
   for (bool accepts = true; accepts;) {
     try {
       rt.spawn([c = counted{1}] {}).detach();
+      std::this_thread::sleep_for(100us);  // none of them runs
     } catch (const usage_error&) {
       accepts = false;
     }
@@ -157,6 +158,7 @@ TEST_P(shutting_down, a_scope_whose_children_do_not_start_any_more) {
   for (bool accepts = true; accepts;) {
     try {
       rt.spawn([] {}).detach();
+      std::this_thread::sleep_for(100us);  // none of them runs
     } catch (const usage_error&) {
       accepts = false;
     }

@@ -477,7 +477,7 @@ TEST(threads, share_a_class_through_caches_and_depot) {
               if (find_stack(s.top - 1) != &s || in_guard(s, s.top - 1)) ++*static_cast<std::atomic<int>*>(count);
             },
             &wrong);
-        if (stats(c).slots_in_use > stats(c).slots_reserved) ++wrong;
+        if (const auto now = stats(c); now.slots_in_use > now.slots_reserved) ++wrong;
       }
     }};
     for (std::thread& t : threads) t.join();

@@ -262,7 +262,7 @@ TEST_P(supervisors, let_asks_fail_or_wait_while_they_restart) {
     fails.tell(crash{});
     waits.tell(crash{});
     auto patient = spawn([waits] { return waits.ask(total{}); });
-    EXPECT_THROW(fails.ask_for(60s, total{}), actor_down);
+    EXPECT_THROW(fails.ask_for(1h, total{}), actor_down);
     may_start = true;
     EXPECT_EQ(patient.join(), 1);
     EXPECT_EQ(ask_patiently(fails, total{}), 1);

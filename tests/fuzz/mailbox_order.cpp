@@ -110,7 +110,8 @@ void one_actor(fuzz::input& in) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static auto* const rt = new ramie::runtime{{.workers = 1, .name = "fuzz", .report_deadlocks = false}};
+  static auto* const rt =
+      new ramie::runtime{{.workers = 1, .name = "fuzz", .spare_workers = 0, .report_deadlocks = false}};
   fuzz::input in{data, size};
   rt->run([&] { one_actor(in); });
   return 0;

@@ -36,7 +36,7 @@ RAMIE_NOINLINE void everything_is_set() {
 // With an argument it crashes when everything is in place.
 int main(int count, char**) {
   leave_a_core_file = count > 1;
-  return ramie::run({.workers = 1, .name = "subject"}, [] {
+  return ramie::run({.workers = 1, .name = "subject", .spare_workers = 0}, [] {
     ramie::channel<int> numbers{8};
     ramie::mutex taken;
     ramie::event open;

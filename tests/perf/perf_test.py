@@ -16,7 +16,7 @@ START = "ramie_context_start"  # below each fiber's first function
 
 
 def perf(*arguments):
-    return subprocess.run(["perf", *arguments], capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(["perf", *arguments], capture_output=True, text=True, timeout=600, check=False)
 
 
 def record(method, program, folder):

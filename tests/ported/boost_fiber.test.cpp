@@ -428,7 +428,7 @@ TEST_P(boost_fiber, detached_fibers_go_on) {
 
 // test_fiber_post.cpp, test_yield: fibers of one worker take turns.
 TEST(boost_fiber_on_one_worker, fibers_take_turns_when_they_yield) {
-  runtime rt{{.workers = 1}};
+  runtime rt{{.workers = 1, .spare_workers = 0}};
   rt.run([] {
     std::string order;
     crew all;

@@ -421,9 +421,9 @@ TEST_P(crossbeam, what_was_sent_can_be_selected_at_once) {
 // tick.rs, fire and intervals
 TEST_P(crossbeam, ticks_come_at_their_times) {
   run([] {
+    EXPECT_EQ(ticker{1h}.channel().try_recv(), std::nullopt);
     const auto start = clock::now();
     ticker t{2ms};
-    EXPECT_EQ(t.channel().try_recv(), std::nullopt);
     for (int i = 1; i <= 3; ++i) {
       const auto due = t.channel().recv();
       ASSERT_TRUE(due);

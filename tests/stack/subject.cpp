@@ -62,7 +62,7 @@ void run(const char* name, F f) {
 }  // namespace
 
 int main() {
-  ramie::runtime rt{{.workers = 1, .paint_stacks = true}};
+  ramie::runtime rt{{.workers = 1, .spare_workers = 0, .paint_stacks = true}};
   rt.run([] {
     run("by_call", by_call{});
     run("by_recursion", by_recursion{});

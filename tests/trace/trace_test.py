@@ -29,7 +29,7 @@ class Trace(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace.json"
             subprocess.run(
-                [PROGRAM], env={**os.environ, "RAMIE_TRACE": str(path)}, stdout=subprocess.DEVNULL, timeout=100, check=True
+                [PROGRAM], env={**os.environ, "RAMIE_TRACE": str(path)}, stdout=subprocess.DEVNULL, timeout=600, check=True
             )
             cls.document = json.loads(path.read_text(encoding="utf-8"))
         cls.entries = cls.document["traceEvents"]
