@@ -2,6 +2,7 @@
 
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/poll/traffic.hpp>
 
 #include <array>
 #include <string>
@@ -65,6 +66,7 @@ message_socket::received message_socket::receive_from(std::span<std::byte> into,
       },
       [](system::result) { return false; });
   if (n < 0) system::fail(receiving, n);
+  count_read(n);
   return {static_cast<std::size_t>(n), endpoint::of(reinterpret_cast<const sockaddr*>(&from), message.msg_namelen),
           (message.msg_flags & MSG_TRUNC) != 0};
 }
@@ -83,6 +85,7 @@ void message_socket::send_message(const endpoint* to, std::span<const std::byte>
   const system::result n =
       retry_writing(*handle_, sending, where, [&](int fd) { return system::send_message(fd, message); });
   if (n < 0) system::fail(to == nullptr ? std::string{sending} : "send to " + to->to_string(), n);
+  count_written(n);
 }
 
 void message_socket::send_to(const endpoint& to, std::span<const std::byte> message, std::source_location where) {

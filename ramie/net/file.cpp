@@ -8,6 +8,7 @@
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/poll/traffic.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -129,6 +130,7 @@ std::size_t file::read_at(std::uint64_t position, std::span<std::byte> into, std
           });
         },
         where);
+  count_read(static_cast<system::result>(done));
   if (code < 0) system::fail(named("read", path_), code);
   return done;
 }
@@ -161,6 +163,7 @@ void file::write_at(std::uint64_t position, std::span<const std::byte> from, std
     };
     code = done == 0 ? rest() : shield(rest);  // what has begun is not cancelled
   }
+  count_written(static_cast<system::result>(done));
   if (code < 0)
     system::fail(
         named("write", path_) + " after " + std::to_string(done) + " of " + std::to_string(from.size()) + " bytes",
@@ -206,6 +209,8 @@ std::uint64_t file::copy_from(file& from, std::uint64_t from_position, std::uint
       n = blocking([&] { return copy_through_memory(in, source, out, target, part); }, where);
     if (n < 0) system::fail("copy \"" + from.path_ + "\" to \"" + path_ + "\"", n);
     if (n == 0) break;
+    count_read(n);
+    count_written(n);
     done += static_cast<std::uint64_t>(n);
   }
   return done;
@@ -251,6 +256,7 @@ void write_file(const std::string& path, std::string_view content, mode_t permis
       },
       where);
   if (code < 0) system::fail(named("write", path), code);
+  count_written(static_cast<system::result>(content.size()));
 }
 
 }  // namespace ramie::net

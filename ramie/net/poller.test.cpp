@@ -3,6 +3,7 @@
 #include <ramie/poll/poller.hpp>
 
 #include <ramie/net/testing.hpp>
+#include <ramie/runtime/statistics.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -147,13 +148,35 @@ TEST(net_events, are_counted) {
     auto [a, b] = unix_stream::pair();
     auto reader = spawn([&b = b] { return read_all(b); });
     while (detail::poller_here().counts().descriptors == 0) this_fiber::yield();  // until the reader is registered
-    const detail::poller_counts before = detail::poller_here().counts();
+    const ramie::detail::event_counts before = detail::poller_here().counts();
     a.close();
     reader.join();
     EXPECT_GT(detail::poller_here().counts().events, before.events);
     b.close();
     EXPECT_EQ(detail::poller_here().counts().descriptors, before.descriptors - 1);
   });
+}
+
+TEST(net_statistics, tell_of_waits_and_bytes) {
+  runtime rt{{.workers = 2, .name = "counted"}};
+  rt.run([&rt] {
+    auto [a, b] = unix_stream::pair();
+    auto reader = spawn([&b = b] { return read_all(b).size(); });
+    while (rt.counters().io_waits == 0) this_fiber::yield();
+    a.write_all("twelve bytes");
+    a.close();
+    EXPECT_EQ(reader.join(), 12u);
+  });
+  const runtime_statistics s = rt.statistics();
+  EXPECT_GE(s.counted.io_waits, 1u);
+  EXPECT_EQ(s.counted.bytes_read, 12u);
+  EXPECT_EQ(s.counted.bytes_written, 12u);
+  EXPECT_GE(s.io_polls, 1u);
+  EXPECT_GE(s.io_events, 1u);
+  EXPECT_EQ(s.io_descriptors, 0u);
+  const std::string text = to_prometheus(s);
+  EXPECT_NE(text.find("ramie_io_descriptors{runtime=\"counted\"} 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("ramie_read_bytes_total{runtime=\"counted\",worker=\"0\"}"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/poll/traffic.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,10 +23,12 @@ constexpr char reading[] = "read", writing[] = "write", connecting[] = "connect"
 /// A short read of a stream means that it is drained: data that comes later is a new edge (epoll(7)).
 system::result read_once(descriptor& d, bool socket, std::span<std::byte> into, const std::source_location& where) {
   const auto size = into.size();
-  return retry_reading(
+  const system::result got = retry_reading(
       d, reading, where,
       [&](int fd) { return socket ? system::receive(fd, into.data(), size) : system::read(fd, into.data(), size); },
       [&](system::result n) { return n > 0 && static_cast<std::size_t>(n) < size; });
+  count_read(got);
+  return got;
 }
 
 using name_getter = system::result(int, sockaddr_storage&, socklen_t&) noexcept;
@@ -122,6 +125,7 @@ void stream::write_all(std::span<const iovec> pieces, std::size_t* written, std:
       return n == 1 ? system::send(fd, batch[0].iov_base, batch[0].iov_len) : system::send_message(fd, message);
     });
     system::check(writing, sent);
+    count_written(sent);
     done += static_cast<std::size_t>(sent);
     for (std::size_t left = static_cast<std::size_t>(sent); left != 0;) {
       const std::size_t rest = pieces.front().iov_len - skip;
@@ -246,6 +250,7 @@ void unix_stream::send_descriptors(std::span<const int> fds, std::span<const std
     const system::result n =
         retry_writing(*handle_, writing, where, [&](int fd) { return system::send_message(fd, message); });
     system::check(writing, n);
+    count_written(n);
     first = static_cast<std::size_t>(n);
   }
   write_all(with.subspan(first), nullptr, where);
@@ -269,6 +274,7 @@ std::pair<std::size_t, std::size_t> unix_stream::receive_descriptors(std::span<i
       },
       [](system::result) { return false; });  // descriptors end a read early
   system::check(reading, n);
+  count_read(n);
   std::size_t got = 0;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;

@@ -2,6 +2,7 @@
 
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/poller.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <unistd.h>
 
@@ -125,6 +126,7 @@ bool await_ready_until(descriptor& d, direction way, const char* what, const std
     if (d.always_ready || takes(q, what)) return true;
   }
   const ramie::detail::wait_site site{what, where};
+  if (ramie::detail::worker* const w = ramie::detail::worker::current(); w != nullptr) w->io_waits.add();
   if (deadline == steady_time::max()) q.unlock_and_wait(descriptor::not_ready, site);
   else if (!q.unlock_and_wait_until(descriptor::not_ready, site, deadline)) return false;
   if (q.is(descriptor::closed)) refuse_closed(what);

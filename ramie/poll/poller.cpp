@@ -193,7 +193,7 @@ void poller::remove(descriptor& d) noexcept {
   unlink(d);
 }
 
-poller_counts poller::counts() noexcept {
+ramie::detail::event_counts poller::counts() noexcept {
   const std::lock_guard guard{lock_};
   return {looks_.load(std::memory_order_relaxed), seen_.load(std::memory_order_relaxed), descriptors_};
 }

@@ -12,11 +12,6 @@
 
 namespace ramie::net::detail {
 
-/// Counts of a runtime's waits for input and output so far.
-struct poller_counts {
-  std::uint64_t looks = 0, events = 0, descriptors = 0;
-};
-
 /// Never freed, but reused by the next runtime that needs one: a descriptor may name a poller that ends meanwhile.
 class poller final : public ramie::detail::event_source {
  public:
@@ -34,7 +29,7 @@ class poller final : public ramie::detail::event_source {
   void add(descriptor& d);
   /// Takes it out. Any thread.
   void remove(descriptor& d) noexcept;
-  [[nodiscard]] poller_counts counts() noexcept;
+  [[nodiscard]] ramie::detail::event_counts counts() noexcept override;
 
  private:
   static constexpr int events_most = 128;  // at a time, so that timers and queues get their turn

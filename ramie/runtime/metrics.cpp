@@ -28,6 +28,15 @@ std::vector<metric> metrics_of(const runtime_statistics& s) {
   counter("ramie_sleeps_total", "Times a worker went to sleep, or tried to.", &runtime_counters::sleeps);
   counter("ramie_injections_total", "Fibers and actors taken from the injection queue.", &runtime_counters::injected);
   counter("ramie_time_slices_total", "Turns that actors ended to let others run.", &runtime_counters::time_slices);
+  counter("ramie_io_waits_total", "Times a fiber waited for a descriptor.", &runtime_counters::io_waits);
+  counter("ramie_read_bytes_total", "Bytes that fibers read from sockets, pipes and files.",
+          &runtime_counters::bytes_read);
+  counter("ramie_written_bytes_total", "Bytes that fibers wrote to sockets, pipes and files.",
+          &runtime_counters::bytes_written);
+  of_all("ramie_io_polls_total", "Questions to the kernel for events of descriptors.", metric::kind::counter,
+         s.io_polls);
+  of_all("ramie_io_events_total", "Events of descriptors that the kernel told.", metric::kind::counter, s.io_events);
+  of_all("ramie_io_descriptors", "Open descriptors that were waited for.", metric::kind::gauge, s.io_descriptors);
   of_all("ramie_spawned_total", "Fibers and actors spawned.", metric::kind::counter, s.counted.spawned);
   of_all("ramie_ended_total", "Fibers and actors ended.", metric::kind::counter, s.counted.ended);
   of_all("ramie_live", "Fibers and actors spawned and not ended.", metric::kind::gauge, s.live);

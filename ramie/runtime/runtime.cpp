@@ -104,24 +104,40 @@ void runtime::shutdown() {
 }
 int runtime::workers() const noexcept { return static_cast<int>(scheduler_->regular_workers()); }
 
+namespace {
+
+runtime_counters counters_of(const detail::worker& w) noexcept {
+  return {.dispatches = w.dispatches.value(),
+          .spawned = w.started.value(),
+          .ended = w.finished.value(),
+          .steals_tried = w.steals_tried.value(),
+          .steals = w.steals_done.value(),
+          .wakes = w.wakes.value(),
+          .wakes_elsewhere = w.wakes_elsewhere.value(),
+          .migrations = w.migrations.value(),
+          .sleeps = w.parks.value(),
+          .injected = w.injected.value(),
+          .time_slices = w.time_slices.value(),
+          .io_waits = w.io_waits.value(),
+          .bytes_read = w.bytes_read.value(),
+          .bytes_written = w.bytes_written.value(),
+          .threads = 1};
+}
+
+}  // namespace
+
 runtime_counters runtime::counters() const noexcept {
+  using all = runtime_counters;
   runtime_counters sum{};
   detail::scheduler& s = *scheduler_;
-  sum.threads = s.worker_count();
   sum.spawned = s.started_outside();
-  for (std::size_t i = 0; i < sum.threads; ++i) {
-    const detail::worker& w = s.at(i);
-    sum.dispatches += w.dispatches.value();
-    sum.ended += w.finished.value();
-    sum.spawned += w.started.value();
-    sum.steals_tried += w.steals_tried.value();
-    sum.steals += w.steals_done.value();
-    sum.wakes += w.wakes.value();
-    sum.wakes_elsewhere += w.wakes_elsewhere.value();
-    sum.migrations += w.migrations.value();
-    sum.sleeps += w.parks.value();
-    sum.injected += w.injected.value();
-    sum.time_slices += w.time_slices.value();
+  const std::size_t n = s.worker_count();
+  for (std::size_t i = 0; i < n; ++i) {
+    const runtime_counters one = counters_of(s.at(i));
+    for (const auto part : {&all::dispatches, &all::spawned, &all::ended, &all::steals_tried, &all::steals, &all::wakes,
+                            &all::wakes_elsewhere, &all::migrations, &all::sleeps, &all::injected, &all::time_slices,
+                            &all::io_waits, &all::bytes_read, &all::bytes_written, &all::threads})
+      sum.*part += one.*part;
   }
   return sum;
 }
@@ -136,24 +152,17 @@ runtime_statistics runtime::statistics() const {
   const detail::blocking_pool::load calls = s.blocking().about();
   all.blocking_under_way = calls.under_way;
   all.blocking_waiting = calls.waiting;
+  const detail::event_counts events = s.events.counts();
+  all.io_polls = events.polls;
+  all.io_events = events.events;
+  all.io_descriptors = events.descriptors;
   const std::size_t n = s.worker_count();
   for (std::size_t i = 0; i < n; ++i) {
     const detail::worker& w = s.at(i);
     if (!w.on_duty.load(std::memory_order_acquire)) continue;
     worker_statistics& one = all.workers.emplace_back();
     one.number = static_cast<int>(i);
-    one.counted = {.dispatches = w.dispatches.value(),
-                   .spawned = w.started.value(),
-                   .ended = w.finished.value(),
-                   .steals_tried = w.steals_tried.value(),
-                   .steals = w.steals_done.value(),
-                   .wakes = w.wakes.value(),
-                   .wakes_elsewhere = w.wakes_elsewhere.value(),
-                   .migrations = w.migrations.value(),
-                   .sleeps = w.parks.value(),
-                   .injected = w.injected.value(),
-                   .time_slices = w.time_slices.value(),
-                   .threads = 1};
+    one.counted = counters_of(w);
     one.ready = w.ready.size();
     one.fresh = w.spawned.size();
     one.sleeps = w.idle.load(std::memory_order_relaxed);

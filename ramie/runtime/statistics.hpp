@@ -23,6 +23,9 @@ struct runtime_counters {
   std::uint64_t sleeps = 0;           // times a worker went to sleep, or tried to
   std::uint64_t injected = 0;         // fibers and actors taken from the injection queue, where other threads put them
   std::uint64_t time_slices = 0;      // turns that actors ended after 64 messages, to let others run
+  std::uint64_t io_waits = 0;         // times a fiber waited for a descriptor (ramie::net)
+  std::uint64_t bytes_read = 0;       // by fibers, from sockets, pipes and files; what messages that were cut short had
+  std::uint64_t bytes_written = 0;    // by fibers, to sockets, pipes and files
   std::uint64_t threads = 0;          // present workers and spare workers
 };
 
@@ -56,6 +59,9 @@ struct runtime_statistics {
   std::size_t injected = 0;            // woken or spawned by other threads and not yet taken up
   std::size_t blocking_under_way = 0;  // ramie::blocking
   std::size_t blocking_waiting = 0;
+  std::uint64_t io_polls = 0;              // how often the kernel was asked for events (ramie::net)
+  std::uint64_t io_events = 0;             // what it told
+  std::uint64_t io_descriptors = 0;        // open now, and waited for at least once
   std::vector<worker_statistics> workers;  // on duty
   // Empty unless recorded, see recording_options::histograms.
   time_histogram run;   // of a fiber's turns, from one switch to the next

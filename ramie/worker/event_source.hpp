@@ -25,6 +25,11 @@ namespace ramie::detail {
 
 struct worker;
 
+/// `polls` and `events` since its start; `descriptors` now.
+struct event_counts {
+  std::uint64_t polls = 0, events = 0, descriptors = 0;
+};
+
 class event_source {
  public:
   event_source() = default;
@@ -40,6 +45,8 @@ class event_source {
   virtual void interrupt() noexcept = 0;
   /// Does a fiber wait for an event? For the deadlock report, so it may be slow. Any thread.
   [[nodiscard]] virtual bool is_waited_for() noexcept = 0;
+  /// Any thread.
+  [[nodiscard]] virtual event_counts counts() noexcept { return {}; }
   /// The runtime has ended and no longer uses it.
   virtual void end() noexcept = 0;
 
@@ -81,6 +88,8 @@ class event_desk {
   }
   /// For the deadlock report. Any thread.
   [[nodiscard]] bool is_waited_for() noexcept { return source() != nullptr && source()->is_waited_for(); }
+  /// Any thread.
+  [[nodiscard]] event_counts counts() noexcept { return source() == nullptr ? event_counts{} : source()->counts(); }
   /// The runtime has ended.
   void end() noexcept;
 

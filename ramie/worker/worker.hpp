@@ -73,7 +73,7 @@ struct alignas(128) worker : fork_deque {
   spawn_deque spawned;
   std::uint32_t dealt = 0;  // turns given out, where placement goes round
   counter dispatches, started, finished, steals_tried, steals_done, parks, wakes, wakes_elsewhere, migrations, injected,
-      time_slices;
+      time_slices, io_waits, bytes_read, bytes_written;
 
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
