@@ -63,6 +63,10 @@ enum class plant : std::uint8_t {
   select_held_beside_others,   // wait_queue.hpp: H5, a select's wait is held while the next is claimed
   circles_unchecked,           // circles.cpp: C2 left out
   circles_of_old_edges,        // circles.cpp: C2 holds the fibers, but does not look at the edges again
+  source_sleep_no_fence,       // event_source.hpp: E2 without its fence
+  source_wake_no_fence,        // event_source.hpp: E3 without its fence
+  source_role_kept,            // event_source.hpp: E1, the role is not released
+  source_role_shared,          // event_source.hpp: E1, it is taken although another thread has it
   call_back_missed,            // monitor.cpp: a spare that retires clears its token after it said that it is off duty
   word_lock_early,             // wait_queue.hpp: Q2, links its node after it released the lock
 };

@@ -14,6 +14,7 @@ event_source& event_desk::install(event_source& fresh) noexcept {
 }
 
 bool event_desk::take_role() noexcept {
+  if (RAMIE_PLANT(source_role_shared)) return true;
   return !role_.load(std::memory_order_relaxed) && !role_.exchange(true, std::memory_order_acquire);
 }
 
@@ -33,7 +34,7 @@ void event_desk::poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) 
 
 int event_desk::look_asleep(worker& w, std::int64_t timeout_ns) noexcept {
   w.sleeps_in.store(source(), std::memory_order_relaxed);
-  full_fence();  // E2
+  if (!RAMIE_PLANT(source_sleep_no_fence)) full_fence();  // E2
   const int found = w.wake_token.load(std::memory_order_acquire) == 0 ? source()->look(timeout_ns) : 0;
   w.sleeps_in.store(nullptr, std::memory_order_relaxed);
   polled_at_.store(cycles(), std::memory_order_relaxed);

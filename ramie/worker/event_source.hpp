@@ -96,7 +96,9 @@ class event_desk {
  private:
   static constexpr std::uint64_t tick_us = 50;  // a poll takes 0.16 us, a tick of tiny tasks 1 us; a guess
   bool take_role() noexcept;
-  void give_role() noexcept { role_.store(false, std::memory_order_release); }
+  void give_role() noexcept {
+    if (!RAMIE_PLANT(source_role_kept)) role_.store(false, std::memory_order_release);
+  }
   bool poll_now() noexcept;
   int look_asleep(worker& w, std::int64_t timeout_ns) noexcept;
 

@@ -15,7 +15,7 @@ constexpr std::size_t looked_at_most = 16;  // sleepers, for one nearby: a guess
 void set_token(worker& w) noexcept {
   w.idle.store(false, std::memory_order_release);
   w.wake_token.store(1, std::memory_order_release);
-  full_fence();  // E3
+  if (!RAMIE_PLANT(source_wake_no_fence)) full_fence();  // E3
   if (event_source* s = w.sleeps_in.load(std::memory_order_relaxed); s != nullptr) s->interrupt();
   else futex_wake(w.wake_token);
 }

@@ -175,9 +175,9 @@ TEST(parking, a_fiber_woken_before_it_left_is_found) {
 
 /// A fiber that waits in a place with a lock, a waker that wakes it there, and an inspector that holds the wait and
 /// leaves it or cancels it.
-template <detail::wait::wakers by>
+template <detail::wait::wakers by, int n = 1>
 void claim_beside_an_inspector() {
-  runtime rt{workers(1)};
+  runtime rt{workers(n)};
   detail::spin_lock lock;
   detail::waiter_ref place;  // under the lock
   detail::atomic<detail::stack*> where{nullptr};
@@ -240,9 +240,11 @@ void claim_beside_an_inspector() {
 }
 constexpr auto claim_under_a_lock = &claim_beside_an_inspector<detail::wait::wakers::under_one_lock>;
 constexpr auto claim_as_any = &claim_beside_an_inspector<detail::wait::wakers::any>;
+constexpr auto claim_and_move_on = &claim_beside_an_inspector<detail::wait::wakers::any, 2>;  // it resumes elsewhere
 TEST(parking, is_claimed_once_beside_inspectors) {
   expect_sound("claims under a lock", {.seeds = 4000}, claim_under_a_lock);
   expect_sound("claims by anybody", {.seeds = 2000}, claim_as_any);
+  expect_sound("claims by anybody, two workers", {.seeds = 2000}, claim_and_move_on);
 }
 TEST(parking, without_its_second_look_is_found) {
   expect_found(plant::parked_without_look, "parked without a look", {.seeds = 20'000}, claim_as_any);

@@ -1,0 +1,158 @@
+// Workers that sleep in an event source (event_source.hpp, E1 to E6): the source is the test's, and its events come
+// from a simulated thread.
+#include "programs.hpp"
+
+#include <ramie/machine/futex.hpp>
+#include <ramie/ramie.hpp>
+#include <ramie/task/wait.hpp>
+#include <ramie/worker/event_source.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ramie::interleave {
+namespace {
+
+/// What epoll is to the poller: events of a level, until they have been told; and an interruption.
+class simulated_source final : public detail::event_source {
+ public:
+  int look(std::int64_t timeout_ns) noexcept override {
+    check(!within_.exchange(true, std::memory_order_relaxed), "two threads look at once");
+    if (timeout_ns != 0 && word_.load(std::memory_order_acquire) == 0) detail::futex_wait(word_, 0, timeout_ns);
+    found_ = static_cast<int>(word_.exchange(0, std::memory_order_acq_rel) / event);
+    ++looks_;
+    within_.store(false, std::memory_order_relaxed);
+    return found_;
+  }
+  void dispatch() noexcept override {
+    found_ = 0;
+    if (const std::uint64_t bits = waiter_.exchange(0, std::memory_order_acq_rel); bits != 0)
+      detail::wake(detail::waiter_ref::from_bits(bits));
+  }
+  void interrupt() noexcept override {
+    word_.fetch_or(1, std::memory_order_acq_rel);
+    detail::futex_wake(word_);
+  }
+  [[nodiscard]] bool is_waited_for() noexcept override { return waiter_.load(std::memory_order_relaxed) != 0; }
+  void end() noexcept override {}
+
+  /// From outside.
+  void happen() noexcept {
+    word_.fetch_add(event, std::memory_order_acq_rel);
+    detail::futex_wake(word_);
+  }
+  /// For a fiber: until an event has been dispatched.
+  void await() {
+    detail::wait pause{detail::wait::kind::uninterruptible};
+    waiter_.store(pause.ref().bits(), std::memory_order_release);
+    pause.suspend();
+  }
+
+ private:
+  static constexpr std::uint32_t event = 2;
+  detail::atomic<std::uint32_t> word_{0};
+  detail::atomic<std::uint64_t> waiter_{0};
+  detail::atomic<bool> within_{false};
+  int found_ = 0;  // with the role
+  int looks_ = 0;  // with the role: handed over with it
+};
+
+/// A fiber waits for events, while others are spawned from outside, so that a worker in the source is woken for both.
+template <int n>
+void wait_for_events() {
+  simulated_source source;
+  {
+    runtime rt{workers(n)};
+    detail::atomic<int> served{0};
+    auto waiter = rt.spawn([&] {
+      check(&rt.internals().events.install(source) == &source, "another source was there");
+      for (int i = 0; i < 3; ++i) {
+        source.await();
+        served.store(i + 1, std::memory_order_release);
+      }
+    });
+    {
+      simulated_thread outside{[&] {
+        for (int i = 0; i < 3; ++i) {
+          while (!source.is_waited_for()) detail::os_sleep(1000);
+          wait_a_little();
+          source.happen();
+          while (served.load(std::memory_order_acquire) == i) detail::os_sleep(1000);
+        }
+      }};
+      for (int i = 0; i < 4; ++i) {
+        wait_a_little();
+        check(rt.spawn([] { return 7; }).join() == 7, "a wrong result");
+      }
+    }
+    waiter.join();
+  }
+}
+TEST(an_event_source, serves_waiters_and_lets_itself_be_interrupted) {
+  expect_sound("events, one worker", {.seeds = 1500, .time_flies = false}, wait_for_events<1>);
+  expect_sound("events, two workers", {.seeds = 2000, .time_flies = false}, wait_for_events<2>);
+  expect_sound("events, three workers", {.seeds = 1000, .time_flies = false}, wait_for_events<3>);
+}
+TEST(an_event_source, slept_in_without_a_fence_is_found) {
+  expect_found(plant::source_sleep_no_fence, "E2 without its fence", {.seeds = 20'000, .time_flies = false},
+               wait_for_events<1>);
+}
+TEST(an_event_source, woken_without_a_fence_is_found) {
+  expect_found(plant::source_wake_no_fence, "E3 without its fence", {.seeds = 20'000, .time_flies = false},
+               wait_for_events<1>);
+}
+TEST(an_event_source, whose_role_is_kept_is_found) {
+  expect_found(plant::source_role_kept, "the role is kept", {.seeds = 20'000, .time_flies = false}, wait_for_events<2>);
+}
+TEST(an_event_source, whose_role_is_shared_is_found) {
+  expect_found(plant::source_role_shared, "the role is shared", {.seeds = 20'000, .time_flies = false},
+               wait_for_events<2>);
+}
+
+/// Two fibers install one each at once; the loser's has ended.
+void install_two() {
+  class counted final : public detail::event_source {
+   public:
+    explicit counted(int& ended) : ended_{ended} {}
+    int look(std::int64_t timeout_ns) noexcept override {
+      if (timeout_ns != 0 && word_.load(std::memory_order_acquire) == 0) detail::futex_wait(word_, 0, timeout_ns);
+      word_.store(0, std::memory_order_relaxed);
+      return ++looks_ > 1'000'000 ? 1 : 0;
+    }
+    void dispatch() noexcept override {}
+    void interrupt() noexcept override {
+      word_.fetch_or(1, std::memory_order_acq_rel);
+      detail::futex_wake(word_);
+    }
+    [[nodiscard]] bool is_waited_for() noexcept override { return false; }
+    void end() noexcept override { ++ended_; }
+
+   private:
+    int& ended_;
+    int looks_ = 0;
+    detail::atomic<std::uint32_t> word_{0};
+  };
+  std::array<int, 2> ended{};
+  {
+    std::vector<std::unique_ptr<counted>> sources(2);
+    runtime rt{workers(2)};
+    std::vector<join_handle<void>> fibers;
+    for (std::size_t i = 0; i < 2; ++i)
+      fibers.push_back(rt.spawn([&, i] {
+        sources[i] = std::make_unique<counted>(ended[i]);
+        rt.internals().events.install(*sources[i]);
+        this_fiber::yield();
+      }));
+    for (auto& f : fibers) f.join();
+    rt.shutdown();
+    check(ended[0] == 1 && ended[1] == 1, "a source was not ended once");
+  }
+}
+TEST(an_event_source, is_installed_once) { expect_sound("two sources", {.seeds = 1500}, install_two); }
+
+}  // namespace
+}  // namespace ramie::interleave
