@@ -175,8 +175,7 @@ function(ramie_add_interleaving_tests)
     add_executable(test_interleave_${name} "${source}" "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
     target_link_libraries(test_interleave_${name} PRIVATE ramie_interleave)
     ramie_own_code(test_interleave_${name})
-    ramie_add_test_run(interleave.${name} test_interleave_${name} tests/interleave/${name}.interleave.test.cpp "" LABELS interleave
-                       TIMEOUT ${ramie_test_timeout_s})
+    ramie_add_test_run(interleave.${name} test_interleave_${name} tests/interleave/${name}.interleave.test.cpp "" LABELS interleave)
   endforeach()
 endfunction()
 

@@ -15,17 +15,16 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PLANTED = ("found", "find_")
+import mutants
 
 
 def tests_of(binary):
-    listed = subprocess.run([binary, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run([binary, mutants.PLANTED, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
     suite = ""
     for line in listed.splitlines():
         if not line.startswith(" "):
             suite = line.strip() if line.strip().endswith(".") else ""
-        elif suite and not any(word in line for word in PLANTED):
+        elif suite:
             yield binary, suite + line.split("#")[0].strip()
 
 
@@ -46,12 +45,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=60, help="default: %(default)g")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 1 << 31),
                         help="what all others follow from (default: a fresh one)")
-    parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build" / "release" / "bin",
+    parser.add_argument("--binaries", type=pathlib.Path, default=mutants.ROOT / "build" / "release" / "bin",
                         help="where the test programs are (default: those of the release build)")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("RAMIE_JOBS", os.cpu_count() or 1)))
     options = parser.parse_args()
 
-    programs = sorted(p for p in options.binaries.glob("test_interleave_*") if not p.suffix)
+    programs = [options.binaries / f"test_interleave_{name}" for name in mutants.programs_in(options.binaries)]
     if not programs:
         sys.exit(f"seeds: no test_interleave_* in {options.binaries}; ./run build release makes them")
     tests = [test for program in programs for test in tests_of(program)]

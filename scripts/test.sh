@@ -144,12 +144,9 @@ command_soak() {
   done
   need_build
   build "$preset" --target ramie-soak >&2
-  # Then the programs of the simulator, for a tenth of that time.
-  if [[ $preset == release && " ${words[*]} " =~ \ --hours[\ =]([0-9.]+)\  ]]; then
-    "build/$preset/bin/ramie-soak" "${words[@]}" || return
-    command_check seeds --seconds "$(awk -v h="${BASH_REMATCH[1]}" 'BEGIN { print h * 360 }')"
-    return
-  fi
   [[ $preset != tsan ]] || wrapper=(setarch "$(uname -m)" --addr-no-randomize)
-  exec "${wrapper[@]}" "build/$preset/bin/ramie-soak" "${words[@]}"
+  "${wrapper[@]}" "build/$preset/bin/ramie-soak" "${words[@]}" || return
+  # Then the programs of the simulator, for a tenth of that time.
+  [[ $preset == release && " ${words[*]} " =~ \ --hours[\ =]([0-9.]+)\  ]] || return 0
+  command_check seeds --seconds "$(awk -v h="${BASH_REMATCH[1]}" 'BEGIN { print h * 360 }')"
 }

@@ -7,6 +7,7 @@
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/inspect/notices.hpp>
+#include <ramie/sched/residents.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/task/region.hpp>
 
@@ -118,11 +119,6 @@ bool ended_by_cancellation(task& t) noexcept {
   } catch (...) {
     return false;
   }
-}
-
-bool is_draining() noexcept {
-  const worker_base* w = current_worker();
-  return w != nullptr && w->draining.load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -294,9 +290,7 @@ stop_cause why_stopped() noexcept {
   if (bounds.stopped) return bounds.by_scope ? stop_cause::scope : stop_cause::requested;
   if (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns())
     return stop_cause::deadline;
-  const detail::worker_base* w = detail::current_worker();
-  const bool draining = w != nullptr && w->draining.load(std::memory_order_acquire);
-  return draining && !bounds.shielded ? stop_cause::shutdown : stop_cause::none;
+  return detail::is_draining() && !bounds.shielded ? stop_cause::shutdown : stop_cause::none;
 }
 
 std::optional<std::chrono::steady_clock::time_point> deadline() noexcept {

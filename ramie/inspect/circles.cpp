@@ -281,7 +281,7 @@ void describe(const edge* circle, std::size_t n, const scheduler& of) {
     }
   }
   if (!may_notice(key | 1)) return;
-  text_writer out{STDERR_FILENO, 16'384, 60};
+  text_writer out{STDERR_FILENO, 16'384, notice_seconds_most};
   out << "ramie: notice: in runtime ";
   out.quoted(of.options().name.c_str()) << ", " << std::uint64_t{n}
                                         << " fibers or actors wait for each other in a circle:\n";

@@ -12,6 +12,9 @@
 
 namespace ramie::detail {
 
+/// How long a notice may wait for its receiver in all; one that takes nothing for a second is given up before.
+inline constexpr int notice_seconds_most = 60;
+
 /// As `fiber "name" 0x1234` or `actor account "bank" 0x1234`. Async-signal-safe.
 void write_title(text_writer& out, const task_facts& t) noexcept;
 

@@ -20,7 +20,6 @@ namespace {
 // Guesses: a few lines, and not more than fits an error's paragraph.
 constexpr std::size_t lines_most = 8;
 constexpr std::size_t bytes_most = 4096;
-constexpr int seconds_most = 60;  // a receiver that takes nothing for a second is given up before
 constexpr std::size_t frames_most = 24;
 
 constexpr const char* blocking_reason = "blocking call";
@@ -45,7 +44,7 @@ void tell_of_stopping_handle(const char* fiber_name, const void* returns_to) noe
   if (!may_notice(reinterpret_cast<std::uintptr_t>(returns_to))) return;
   std::array<std::uintptr_t, frames_most> pcs;
   const std::size_t calls = own_calls(pcs.data(), pcs.size());
-  text_writer out{STDERR_FILENO, bytes_most, seconds_most};
+  text_writer out{STDERR_FILENO, bytes_most, notice_seconds_most};
   out << "ramie: notice: fiber ";
   if (*fiber_name != '\0') out.quoted(fiber_name) << " ";
   out << "was stopped because its join_handle was destroyed";
@@ -72,7 +71,7 @@ void tell_of_those_left(scheduler& of) noexcept {
   });
   for (std::size_t i = 0; i < n; ++i) {
     if (!may_notice(key_of(places[i].first))) continue;
-    text_writer out{STDERR_FILENO, bytes_most, seconds_most};
+    text_writer out{STDERR_FILENO, bytes_most, notice_seconds_most};
     out << "ramie: notice: runtime ";
     out.quoted(of.options().name.c_str())
         << " ends while " << places[i].count
@@ -91,7 +90,7 @@ void tell_of_slow_end(scheduler& of) noexcept {
     const std::uintptr_t place = f.line != 0 ? key_of(f) + 1 : reinterpret_cast<std::uintptr_t>(f.who.type) + 1;
     if (lines == lines_most || !may_notice(place)) return;
     ++lines;
-    text_writer out{STDERR_FILENO, bytes_most, seconds_most};
+    text_writer out{STDERR_FILENO, bytes_most, notice_seconds_most};
     out << "ramie: notice: runtime ";
     out.quoted(of.options().name.c_str()) << " has been ending for a second, and waits for ";
     write_title(out, f.who);
@@ -138,7 +137,7 @@ void trace_overflow(const stack& s, const void* machine_context) noexcept {
   const std::size_t n =
       unwind(registers_of_interrupted(machine_context), {lowest_usable(s), s.top}, pcs.data(), pcs.size());
   {
-    text_writer out{STDERR_FILENO, bytes_most * 4, seconds_most};
+    text_writer out{STDERR_FILENO, bytes_most * 4, notice_seconds_most};
     for (std::size_t i = 0; i < n; ++i) {
       const code_place place = symbols->find(pcs[i]);
       out << "    #" << std::uint64_t{i} << (i < 10 ? "  " : " ");

@@ -24,9 +24,9 @@ struct runtime_counters {
   std::uint64_t injected = 0;         // fibers and actors taken from the injection queue, where other threads put them
   std::uint64_t time_slices = 0;      // turns that actors ended after 64 messages, to let others run
   std::uint64_t io_waits = 0;         // times a fiber waited for a descriptor (ramie::net)
-  std::uint64_t bytes_read = 0;       // by fibers, from sockets, pipes and files; what messages that were cut short had
-  std::uint64_t bytes_written = 0;    // by fibers, to sockets, pipes and files
-  std::uint64_t threads = 0;          // present workers and spare workers
+  std::uint64_t bytes_read = 0;  // by fibers, from sockets, pipes and files; a message that was cut short counts whole
+  std::uint64_t bytes_written = 0;  // by fibers, to sockets, pipes and files
+  std::uint64_t threads = 0;        // present workers and spare workers
 };
 
 /// Durations, by powers of two.

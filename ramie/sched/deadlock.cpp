@@ -19,12 +19,12 @@
 #include <ramie/sched/deadlock.hpp>
 
 #include <ramie/base/atomic.hpp>
+#include <ramie/machine/cpu_time.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/task/wait.hpp>
 
 #include <dirent.h>
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -55,14 +55,6 @@ bool nothing_can_wake_a_fiber(scheduler& of, const waiting_threads& outside) noe
   return threads != 0 && threads == own_threads + outside.count;
 }
 
-/// What the calling thread has had of the processors.
-std::int64_t own_cpu_time_ns() noexcept {
-  clockid_t clock;
-  timespec used{};
-  if (::pthread_getcpuclockid(::pthread_self(), &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
-  return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
-}
-
 }  // namespace
 
 void set_reporters(const reporters& known) noexcept { reporters_in_use.store(&known, std::memory_order_release); }
@@ -72,9 +64,9 @@ void deadlock_detector::look_for_circles(scheduler& of) {
   const reporters* const report = known_reporters();
   const std::int64_t begun_ns = now_ns();
   if (report == nullptr || begun_ns < circles_next_ns_) return;
-  const std::int64_t used_ns = own_cpu_time_ns();
+  const std::int64_t used_ns = cpu_time_ns(::pthread_self());
   if (circles_next_ns_ != 0) report->circles(of);  // not at the very beginning
-  const std::int64_t took_ns = own_cpu_time_ns() - used_ns;
+  const std::int64_t took_ns = cpu_time_ns(::pthread_self()) - used_ns;
   circles_next_ns_ = begun_ns + std::max(circles_every_ns, 200 * took_ns);
 }
 

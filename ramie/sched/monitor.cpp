@@ -20,6 +20,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/machine/cpu_time.hpp>
 #include <ramie/machine/cycles.hpp>
 #include <ramie/machine/futex.hpp>
 #include <ramie/sched/policy.hpp>
@@ -29,7 +30,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -52,14 +52,6 @@ void block_signals() noexcept {
   for (const int allowed : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
     ::sigdelset(&blocked, allowed);
   ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-}
-
-/// What the worker's thread has had of the processors.
-std::int64_t cpu_time_ns(worker& w) noexcept {
-  clockid_t clock;
-  timespec used{};
-  if (::pthread_getcpuclockid(w.thread.native_handle(), &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
-  return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
 /// Is the thread, which has used `used_ns` since its last dispatch, neither blocked nor has it computed for long enough
@@ -87,7 +79,7 @@ bool is_starved(const worker& w, std::int64_t used_ns, std::int64_t stall_ns) no
 bool is_stalled(worker& w, std::int64_t still_ns, std::int64_t cpu_ns, bool spawns, std::int64_t stall_ns) noexcept {
   if (still_ns < stall_ns) return false;
   if (still_ns >= lenient_most * stall_ns) return true;
-  return !spawns && !is_starved(w, cpu_time_ns(w) - cpu_ns, stall_ns);
+  return !spawns && !is_starved(w, cpu_time_ns(w.thread.native_handle()) - cpu_ns, stall_ns);
 }
 }  // namespace
 
@@ -236,7 +228,7 @@ bool monitor::round(std::int64_t now) noexcept {
     if (seen.since_ns == 0 || seen.dispatches != dispatches) {
       seen.dispatches = dispatches;
       seen.since_ns = now;
-      seen.cpu_ns = cpu_time_ns(w);
+      seen.cpu_ns = cpu_time_ns(w.thread.native_handle());
     }
     const std::int64_t still_ns = now - seen.since_ns;
     const bool still = still_ns >= busy_tick_ns;

@@ -100,7 +100,7 @@ class waits : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(on, waits, ::testing::Bool(), [](const auto& p) { return p.param ? "fiber" : "thread"; });
 
 TEST_P(waits, are_won_by_one_of_many_wakers) {
-  const int rounds = scaled(20'000);
+  const int rounds = scaled(50'000);
   board b;
   std::vector<std::thread> wakers;
   std::uint64_t reasons[3] = {};
@@ -355,7 +355,7 @@ TEST(inspection, holds_wakers_off_and_gives_way) {
     }
   }};
   std::atomic<std::uint64_t> ref{0};
-  const int rounds = scaled(5'000);
+  const int rounds = scaled(20'000);
   std::atomic<int> failed{0};
   std::thread waker{[&] {
     for (std::uint64_t last = 0; !over.load(std::memory_order_acquire);) {

@@ -217,20 +217,17 @@ TEST(a_runtime, ends_after_what_its_fibers_started_last) {
 
 /// The monitor goes to rest, or looks, or calls a spare, just when the runtime ends.
 void end_beside_the_monitor() {
-  unmonitored = false;
-  {
-    runtime_options o = workers(1);
-    o.spare_workers = static_cast<int>(pick(2));
-    runtime rt{o};
-    if (pick(2) == 0) {
-      rt.run([] {
-        spawn([] {}).detach();
-        detail::os_sleep(20'000'000 * pick(8));
-      });
-    }
-    detail::os_sleep(1'000'000 * pick(32));
+  const with_monitor monitored;
+  runtime_options o = workers(1);
+  o.spare_workers = static_cast<int>(pick(2));
+  runtime rt{o};
+  if (pick(2) == 0) {
+    rt.run([] {
+      spawn([] {}).detach();
+      detail::os_sleep(20'000'000 * pick(8));
+    });
   }
-  unmonitored = true;
+  detail::os_sleep(1'000'000 * pick(32));
 }
 TEST(a_runtime, ends_whatever_its_monitor_does) {
   expect_sound("end beside the monitor", {.seeds = 2000}, end_beside_the_monitor);

@@ -51,6 +51,15 @@ class watch_at_rest {
   ~watch_at_rest() { at_rest = nullptr; }
 };
 
+/// Runtimes made while it lives have a monitor.
+class with_monitor {
+ public:
+  with_monitor() { unmonitored = false; }
+  with_monitor(const with_monitor&) = delete;
+  with_monitor& operator=(const with_monitor&) = delete;
+  ~with_monitor() { unmonitored = true; }
+};
+
 /// A program for the main fiber of a runtime.
 template <class F>
 auto in_runtime(F program, int n = 2) {

@@ -435,19 +435,16 @@ TEST(actors, that_rest_without_a_look_are_found) {
 // ---- the monitor, and helper threads -------------------------------------------------------------------------------
 
 void be_monitored() {
-  unmonitored = false;
-  {
-    runtime rt{workers(2)};
-    rt.run([] {
-      auto a = spawn([] { detail::os_sleep(30'000'000); });  // longer than a worker may be held up
-      auto b = spawn([] { this_fiber::sleep_for(1ms); });
-      a.join();
-      b.join();
-    });
-    detail::os_sleep(100'000'000);  // the monitor falls asleep
-    check(rt.run([] { return 3; }) == 3, "a wrong result");
-  }
-  unmonitored = true;
+  const with_monitor monitored;
+  runtime rt{workers(2)};
+  rt.run([] {
+    auto a = spawn([] { detail::os_sleep(30'000'000); });  // longer than a worker may be held up
+    auto b = spawn([] { this_fiber::sleep_for(1ms); });
+    a.join();
+    b.join();
+  });
+  detail::os_sleep(100'000'000);  // the monitor falls asleep
+  check(rt.run([] { return 3; }) == 3, "a wrong result");
 }
 TEST(monitor, sleeps_and_wakes) { expect_sound("monitor", {.seeds = 500}, be_monitored); }
 

@@ -121,28 +121,25 @@ constexpr std::int64_t long_ns = 40'000'000;
 /// The only worker is held up until a fiber has run that was spawned there. Between the rounds the spare retires, or is
 /// about to when it is called back.
 void need_a_spare() {
-  unmonitored = false;
-  {
-    runtime_options o = workers(1);
-    o.spare_workers = 2;
-    runtime rt{o};
-    const int rounds = 1 + static_cast<int>(pick(3));
-    for (int round = 0; round < rounds; ++round) {
-      rt.run([] {
-        detail::atomic<int> ran{0};
-        std::vector<join_handle<void>> fibers;
-        for (int i = 0; i < 2; ++i)
-          fibers.push_back(spawn([&ran] {
-            if (pick(2) == 0) this_fiber::yield();
-            ran.fetch_add(1, std::memory_order_acq_rel);
-          }));
-        while (ran.load(std::memory_order_acquire) != 2) detail::os_sleep(long_ns / 8);
-        for (auto& f : fibers) f.join();
-      });
-      detail::os_sleep(pick(2) == 0 ? 1000 * pick(2000) : long_ns * pick(4));
-    }
+  const with_monitor monitored;
+  runtime_options o = workers(1);
+  o.spare_workers = 2;
+  runtime rt{o};
+  const int rounds = 1 + static_cast<int>(pick(3));
+  for (int round = 0; round < rounds; ++round) {
+    rt.run([] {
+      detail::atomic<int> ran{0};
+      std::vector<join_handle<void>> fibers;
+      for (int i = 0; i < 2; ++i)
+        fibers.push_back(spawn([&ran] {
+          if (pick(2) == 0) this_fiber::yield();
+          ran.fetch_add(1, std::memory_order_acq_rel);
+        }));
+      while (ran.load(std::memory_order_acquire) != 2) detail::os_sleep(long_ns / 8);
+      for (auto& f : fibers) f.join();
+    });
+    detail::os_sleep(pick(2) == 0 ? 1000 * pick(2000) : long_ns * pick(4));
   }
-  unmonitored = true;
 }
 TEST(spares, come_for_what_a_stalled_worker_cannot_run) {
   expect_sound("spares", {.seeds = 600, .steps_most = 400'000}, need_a_spare);
@@ -150,28 +147,25 @@ TEST(spares, come_for_what_a_stalled_worker_cannot_run) {
 
 /// Two spares at once, each stalled in turn, and timers of fibers that began on one which may have retired.
 void need_two_spares() {
-  unmonitored = false;
-  {
-    runtime_options o = workers(1);
-    o.spare_workers = 2;
-    runtime rt{o};
-    rt.run([] {
-      detail::atomic<bool> over{false};
-      auto hold_up = [&over] {
-        while (!over.load(std::memory_order_acquire)) detail::os_sleep(long_ns / 8);
-      };
-      auto first = spawn(hold_up);
-      auto last = spawn([&over] {
-        this_fiber::sleep_for(std::chrono::microseconds{pick(3000)});
-        over.store(true, std::memory_order_release);
-      });
-      hold_up();
-      first.join();
-      last.join();
-      this_fiber::sleep_for(std::chrono::milliseconds{pick(100)});  // the timer may be a spare's
+  const with_monitor monitored;
+  runtime_options o = workers(1);
+  o.spare_workers = 2;
+  runtime rt{o};
+  rt.run([] {
+    detail::atomic<bool> over{false};
+    auto hold_up = [&over] {
+      while (!over.load(std::memory_order_acquire)) detail::os_sleep(long_ns / 8);
+    };
+    auto first = spawn(hold_up);
+    auto last = spawn([&over] {
+      this_fiber::sleep_for(std::chrono::microseconds{pick(3000)});
+      over.store(true, std::memory_order_release);
     });
-  }
-  unmonitored = true;
+    hold_up();
+    first.join();
+    last.join();
+    this_fiber::sleep_for(std::chrono::milliseconds{pick(100)});  // the timer may be a spare's
+  });
 }
 TEST(spares, come_as_long_as_all_workers_are_stalled) {
   expect_sound("two spares", {.seeds = 600, .steps_most = 400'000}, need_two_spares);
@@ -182,16 +176,13 @@ TEST(spares, that_miss_their_call_are_found) {
 
 /// A monitor looks at three workers that come and go.
 void be_monitored() {
-  unmonitored = false;
-  {
-    runtime rt{workers(3)};
-    const int rounds = 1 + static_cast<int>(pick(2));
-    for (int round = 0; round < rounds; ++round) {
-      rt.run(do_anything);
-      if (pick(2) == 0) detail::os_sleep(20'000'000 * pick(3));  // the monitor falls asleep, or is about to
-    }
+  const with_monitor monitored;
+  runtime rt{workers(3)};
+  const int rounds = 1 + static_cast<int>(pick(2));
+  for (int round = 0; round < rounds; ++round) {
+    rt.run(do_anything);
+    if (pick(2) == 0) detail::os_sleep(20'000'000 * pick(3));  // the monitor falls asleep, or is about to
   }
-  unmonitored = true;
 }
 TEST(monitor, of_three_workers_sleeps_and_wakes) { expect_sound("monitor of three", {.seeds = 400}, be_monitored); }
 
