@@ -11,6 +11,7 @@
 #include <ramie/net/pipe.hpp>
 #include <ramie/net/ready.hpp>
 #include <ramie/net/resolve.hpp>
+#include <ramie/net/select.hpp>
 #include <ramie/net/signals.hpp>
 #include <ramie/net/stream.hpp>
 #include <ramie/poll/io_error.hpp>

@@ -41,34 +41,36 @@ enum class plant : std::uint8_t {
   timer_removed_unlocked,      // timer_queue.hpp: `remove` without the lock
   close_holds_two,             // core.hpp: C7, close claims the next wait before it releases the one before
   channel_unlocked_early,      // core.hpp: the lock is released before the operation is in line
-  select_without_second_look,  // select_case.hpp: S2 does not look again under the lock
-  otherwise_glances_once,      // select_case.hpp: S1, `otherwise` after one glance
-  otherwise_counts_ignored,    // select_case.hpp: S1, `otherwise` although a count changed between the glances
-  mail_unnoticed,              // cell.cpp: an actor becomes idle without a last look for mail
-  interrupt_unnoticed,         // cell.cpp: an actor becomes idle without a last look for interrupts
-  room_counted_late,           // cell.cpp: a bounded mailbox admits a sender before it counts the room
-  tie_told_twice,              // ties.cpp: I7, both sides of a tie end it, and each tells
-  notes_outlive_incarnations,  // ties.cpp: I7, what is told to one incarnation reaches the next
-  ties_outlive_incarnations,   // incarnation.cpp: I6, a restart leaves all ties as they are
-  links_spread_normal_ends,    // ties.cpp: a normal end kills linked actors, too
-  links_have_a_direction,      // ties.cpp: only the side that made a link finds it again
-  mail_lost_at_restart,        // incarnation.cpp: I8, mail that was taken out and not handled is dropped
-  refused_still_counted,       // incarnation.cpp: I8, requests that are refused still count as waiting
-  room_left_to_nobody,         // posting.cpp: a sender that did not need its room does not let the next one in
-  gone_too_late,               // incarnation.cpp: I6, ties are taken out before `gone` is marked
-  mutex_unlock_unnoticed,      // mutex.cpp: M3 links the node although `locked` is already clear
-  mutex_woken_left_on,         // mutex.cpp: M7, one that was woken and ran out of time leaves `woken` on
-  mutex_favour_unattended,     // mutex.cpp: a favour begins while a waiter is parked and no wake-up is under way
-  mutex_favour_no_fence,       // mutex.cpp: E2 without its fence
-  select_held_beside_others,   // wait_queue.hpp: H5, a select's wait is held while the next is claimed
-  circles_unchecked,           // circles.cpp: C2 left out
-  circles_of_old_edges,        // circles.cpp: C2 holds the fibers, but does not look at the edges again
-  source_sleep_no_fence,       // event_source.hpp: E2 without its fence
-  source_wake_no_fence,        // event_source.hpp: E3 without its fence
-  source_role_kept,            // event_source.hpp: E1, the role is not released
-  source_role_shared,          // event_source.hpp: E1, it is taken although another thread has it
-  call_back_missed,            // monitor.cpp: a spare that retires clears its token after it said that it is off duty
-  word_lock_early,             // wait_queue.hpp: Q2, links its node after it released the lock
+  io_select_without_second_look,  // net/select.hpp: R2 does not look again under the lock
+  io_select_drops_edge,           // net/select.hpp: R3 without the flag
+  select_without_second_look,     // select_case.hpp: S2 does not look again under the lock
+  otherwise_glances_once,         // select_case.hpp: S1, `otherwise` after one glance
+  otherwise_counts_ignored,       // select_case.hpp: S1, `otherwise` although a count changed between the glances
+  mail_unnoticed,                 // cell.cpp: an actor becomes idle without a last look for mail
+  interrupt_unnoticed,            // cell.cpp: an actor becomes idle without a last look for interrupts
+  room_counted_late,              // cell.cpp: a bounded mailbox admits a sender before it counts the room
+  tie_told_twice,                 // ties.cpp: I7, both sides of a tie end it, and each tells
+  notes_outlive_incarnations,     // ties.cpp: I7, what is told to one incarnation reaches the next
+  ties_outlive_incarnations,      // incarnation.cpp: I6, a restart leaves all ties as they are
+  links_spread_normal_ends,       // ties.cpp: a normal end kills linked actors, too
+  links_have_a_direction,         // ties.cpp: only the side that made a link finds it again
+  mail_lost_at_restart,           // incarnation.cpp: I8, mail that was taken out and not handled is dropped
+  refused_still_counted,          // incarnation.cpp: I8, requests that are refused still count as waiting
+  room_left_to_nobody,            // posting.cpp: a sender that did not need its room does not let the next one in
+  gone_too_late,                  // incarnation.cpp: I6, ties are taken out before `gone` is marked
+  mutex_unlock_unnoticed,         // mutex.cpp: M3 links the node although `locked` is already clear
+  mutex_woken_left_on,            // mutex.cpp: M7, one that was woken and ran out of time leaves `woken` on
+  mutex_favour_unattended,        // mutex.cpp: a favour begins while a waiter is parked and no wake-up is under way
+  mutex_favour_no_fence,          // mutex.cpp: E2 without its fence
+  select_held_beside_others,      // wait_queue.hpp: H5, a select's wait is held while the next is claimed
+  circles_unchecked,              // circles.cpp: C2 left out
+  circles_of_old_edges,           // circles.cpp: C2 holds the fibers, but does not look at the edges again
+  source_sleep_no_fence,          // event_source.hpp: E2 without its fence
+  source_wake_no_fence,           // event_source.hpp: E3 without its fence
+  source_role_kept,               // event_source.hpp: E1, the role is not released
+  source_role_shared,             // event_source.hpp: E1, it is taken although another thread has it
+  call_back_missed,  // monitor.cpp: a spare that retires clears its token after it said that it is off duty
+  word_lock_early,   // wait_queue.hpp: Q2, links its node after it released the lock
 };
 
 extern plant planted;

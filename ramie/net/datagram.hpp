@@ -54,6 +54,7 @@ class message_socket {
   ~message_socket() = default;
 
  private:
+  friend struct detail::socket_access;
   void send_message(const endpoint* to, std::span<const std::byte> message, const std::source_location& where);
 
   detail::handle handle_;

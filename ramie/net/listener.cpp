@@ -101,9 +101,23 @@ handle listener::accept_one(const std::source_location& where) {
   }
 }
 
-tcp_stream tcp_listener::accept(std::source_location where) {
+bool listener::accept_now(int own, handle& into) {
+  for (;;) {
+    sockaddr_storage from;
+    socklen_t size = 0;
+    const system::result fd = system::accept(own, from, size);
+    if (fd == -EAGAIN) return false;
+    if (fd >= 0) into = handle::owning(static_cast<int>(fd), endings::last);
+    if (fd >= 0 || is_shortage(fd)) return true;
+    if (fd != -EINTR && !concerns_one_connection(fd)) system::fail(accepting, fd);
+  }
+}
+
+tcp_stream tcp_listener::accept(std::source_location where) { return made_of(accept_one(where)); }
+
+tcp_stream tcp_listener::made_of(handle h) const {
   tcp_stream s;
-  s.handle_ = accept_one(where);
+  s.handle_ = std::move(h);
   if (no_delay_) system::set_option(s.native_handle(), IPPROTO_TCP, TCP_NODELAY, 1);
   return s;
 }
@@ -115,9 +129,11 @@ unix_listener::~unix_listener() {
   if (handle_.get() != nullptr && at_.address().front() != '@') ::unlink(at_.address().c_str());
 }
 
-unix_stream unix_listener::accept(std::source_location where) {
+unix_stream unix_listener::accept(std::source_location where) { return made_of(accept_one(where)); }
+
+unix_stream unix_listener::made_of(handle h) {
   unix_stream s;
-  s.handle_ = accept_one(where);
+  s.handle_ = std::move(h);
   return s;
 }
 

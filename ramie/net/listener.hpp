@@ -29,7 +29,10 @@ class listener {
   listener(const endpoint& at, const tcp_options& options);
   ~listener() = default;
   detail::handle accept_one(const std::source_location& where);
+  /// One try, during a use, without waiting. False if there is no connection; in a shortage true, and `into` is empty.
+  bool accept_now(int own, detail::handle& into);
 
+  friend struct detail::socket_access;
   detail::handle handle_;
   detail::atomic<std::uint64_t> pauses_{0};
 };
@@ -47,6 +50,8 @@ class tcp_listener : public listener {
   [[nodiscard]] tcp_stream accept(std::source_location where = std::source_location::current());
 
  private:
+  friend struct detail::socket_access;
+  [[nodiscard]] tcp_stream made_of(detail::handle h) const;
   bool no_delay_;
 };
 
@@ -63,6 +68,8 @@ class unix_listener : public listener {
   [[nodiscard]] unix_stream accept(std::source_location where = std::source_location::current());
 
  private:
+  friend struct detail::socket_access;
+  [[nodiscard]] static unix_stream made_of(detail::handle h);
   endpoint at_;
 };
 

@@ -70,6 +70,7 @@ class stream {
   stream(detail::handle h, kind k) noexcept : handle_{std::move(h)}, kind_{k} {}
   ~stream() = default;
 
+  friend struct detail::socket_access;
   detail::handle handle_;
   kind kind_ = kind::socket;
 };

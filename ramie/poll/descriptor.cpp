@@ -67,6 +67,12 @@ void end_use(descriptor& d) noexcept {
   if ((before & descriptor::closing) != 0 && before < 2 * descriptor::user_unit) finish(d);
 }
 
+[[nodiscard]] bool begin_use(descriptor& d) noexcept {
+  if ((d.users.fetch_add(descriptor::user_unit, std::memory_order_acquire) & descriptor::closing) == 0) return true;
+  end_use(d);
+  return false;
+}
+
 [[noreturn]] void refuse_closed(const char* what) { throw io_error{what, io_errc::closed}; }
 
 /// Takes `ready`. False: the caller has to wait, and the lock is held.
@@ -153,11 +159,21 @@ void signal(descriptor& d, direction way, std::uint64_t to, const std::uint32_t*
   q.unlock(number);
 }
 
+bool take_ready(descriptor& d, direction way) noexcept {
+  if (d.always_ready) return true;
+  wait_queue& q = d.at(way);
+  const std::uint64_t seen = q.lock();
+  q.unlock(seen == descriptor::ready ? descriptor::not_ready : seen);
+  return seen != descriptor::not_ready;
+}
+
 use::use(descriptor* d, const char* what) : d_{d} {
-  if (d == nullptr) refuse_closed(what);
-  if ((d->users.fetch_add(descriptor::user_unit, std::memory_order_acquire) & descriptor::closing) == 0) return;
-  end_use(*d);
-  refuse_closed(what);
+  if (d == nullptr || !begin_use(*d)) refuse_closed(what);
+}
+
+possible_use::possible_use(descriptor& d) noexcept : d_{begin_use(d) ? &d : nullptr} {}
+possible_use::~possible_use() {
+  if (d_ != nullptr) end_use(*d_);
 }
 
 use::~use() { end_use(*d_); }

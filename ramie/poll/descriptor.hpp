@@ -30,6 +30,7 @@ using ramie::detail::steady_time;
 using ramie::detail::wait_queue;
 
 class poller;
+struct socket_access;  // net/select.hpp
 
 enum class direction : std::uint8_t { in, out };
 /// A stream's hang-up lasts; an error of a datagram socket is over once reported.
@@ -74,6 +75,22 @@ bool await_ready_until(descriptor& d, direction way, const char* what, const std
 void signal(descriptor& d, direction way, std::uint64_t to, const std::uint32_t* generation = nullptr) noexcept;
 /// N2: another call may succeed. Any thread; does not suspend.
 inline void set_ready(descriptor& d, direction way) noexcept { signal(d, way, descriptor::ready); }
+
+/// Takes `ready`, if it is set; hung_up and closed stay. Does not suspend.
+[[nodiscard]] bool take_ready(descriptor& d, direction way) noexcept;
+
+/// A call under way, unless it is closed.
+class possible_use {
+ public:
+  explicit possible_use(descriptor& d) noexcept;
+  ~possible_use();
+  possible_use(const possible_use&) = delete;
+  possible_use& operator=(const possible_use&) = delete;
+  explicit operator bool() const noexcept { return d_ != nullptr; }
+
+ private:
+  descriptor* d_;
+};
 
 /// A call under way. Throws io_error if it is closed.
 class use {

@@ -1,0 +1,71 @@
+#include <ramie/net/select.hpp>
+
+#include <ramie/poll/poller.hpp>
+#include <ramie/poll/system.hpp>
+
+#include <poll.h>
+
+namespace ramie::net::detail {
+
+using ramie::detail::select_case;
+
+bool io_waitable::may_be_ready() const noexcept {
+  if (d_ == nullptr) return true;
+  bool unlocked = false;
+  return d_->always_ready || d_->at(way_).peek(unlocked) != descriptor::not_ready;
+}
+
+bool io_waitable::attempt() {
+  if (d_ == nullptr) return true;
+  const possible_use during{*d_};
+  if (!during) return true;  // R4
+  if (!d_->always_ready && d_->registered.load(std::memory_order_acquire) == nullptr) poller_here().add(*d_);
+  if (!take_ready(*d_, way_)) return false;
+  struct again {  // R1
+    io_waitable& self;
+    bool there = true;
+    ~again() {
+      if (there) set_ready(*self.d_, self.way_);
+    }
+  } set{*this};
+  set.there = look(d_->fd);
+  return set.there;
+}
+
+bool io_waitable::look(int fd) { return system::is_ready(fd, way_ == direction::in ? POLLIN | POLLRDHUP : POLLOUT); }
+
+select_case::step io_waitable::add(ramie::detail::wait& pause) {
+  if (in_line_) return select_case::step::added;  // the same object is twice among the cases
+  if (d_ == nullptr) return pause.withdraw() ? select_case::step::again : select_case::step::claimed;
+  wait_queue& queue = d_->at(way_);
+  const std::uint64_t number = queue.lock();
+  if (number != descriptor::not_ready && !RAMIE_PLANT(io_select_without_second_look)) {
+    // As in queue_waitable::add, the lock is given back only after the wait has been withdrawn.
+    const bool mine = pause.withdraw();
+    queue.unlock(number);
+    return mine ? select_case::step::again : select_case::step::claimed;
+  }
+  node_.waiter = pause.ref();
+  node_.in_a_select = true;
+  node_.claimed = {};
+  queue.push_back(node_);
+  in_line_ = true;
+  queue.unlock(number);
+  return select_case::step::added;
+}
+
+bool io_waitable::take_out() noexcept {
+  if (!in_line_) return false;
+  in_line_ = false;
+  if (node_.claimed) {
+    if (!RAMIE_PLANT(io_select_drops_edge)) set_ready(*d_, way_);  // R3
+    return false;
+  }
+  wait_queue& queue = d_->at(way_);
+  const std::uint64_t number = queue.lock();
+  queue.remove(node_);
+  queue.unlock(number);
+  return false;
+}
+
+}  // namespace ramie::net::detail

@@ -1,0 +1,127 @@
+// Cases of a select that wait for sockets: readable, writable, a connection to accept.
+//
+// They build on descriptor.hpp (N1 to N6) and on the steps of a select (select_case.hpp, S1 to S4; waitable.hpp, V1 to
+// V5):
+//  R1 A case is tried by taking the direction's `ready`, which may be a guess, and looking, by poll(2) or accept(2). If
+//     something is there, `ready` is set again, for whatever the case's function calls. If nothing is there, `ready`
+//     stays taken, and what comes after the look is a new edge. The descriptor is in the epoll set before that; without
+//     it there would be no edge.
+//  R2 A case waits as a reader does, by a node in the direction's queue, marked `in_a_select` (H5). If the number is not
+//     `not_ready` under the lock, the wait of the select is withdrawn, and the select begins again at S1: a look is a
+//     system call and is not made under the lock.
+//  R3 An edge that claims the node is used up, and nothing has been taken for it yet. So the case sets `ready` when it
+//     takes itself out, and the select begins again at S1, as in V5. If another case is picked there, the flag serves
+//     the next look, or wakes another fiber that waits for the direction.
+//  R4 A closed descriptor is ready. What the function calls, and `accept`, then fail with io_errc::closed.
+#pragma once
+
+#include <ramie/channel/on_ready.hpp>
+#include <ramie/channel/waitable.hpp>
+#include <ramie/net/datagram.hpp>
+#include <ramie/net/listener.hpp>
+#include <ramie/net/stream.hpp>
+#include <ramie/poll/descriptor.hpp>
+
+#include <concepts>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace ramie::net {
+
+namespace detail {
+
+class io_waitable : public ramie::detail::waitable_case {
+ public:
+  io_waitable(descriptor* d, direction way) noexcept : d_{d}, way_{way} {}
+  [[nodiscard]] bool may_be_ready() const noexcept final;
+  [[nodiscard]] bool attempt() final;
+  ramie::detail::select_case::step add(ramie::detail::wait& pause) final;
+  bool take_out() noexcept final;
+
+ protected:
+  ~io_waitable() = default;
+
+ private:
+  /// R1. Called during a use. If it throws, something is there, too.
+  virtual bool look(int fd);
+
+  descriptor* d_;  // null: closed
+  direction way_;
+  bool in_line_ = false;
+  ramie::detail::queued_wait node_;
+};
+
+struct socket_access {
+  template <class Socket>
+  [[nodiscard]] static descriptor* record(const Socket& s) noexcept {
+    return s.handle_.get();
+  }
+  [[nodiscard]] static bool accept_now(listener& l, int fd, handle& into) { return l.accept_now(fd, into); }
+  /// In a shortage there was no connection to be had: waits for one.
+  template <class Listener>
+  [[nodiscard]] static auto accepted(Listener& l, handle taken) {
+    return taken.get() == nullptr ? l.accept() : l.made_of(std::move(taken));
+  }
+};
+
+template <class Listener>
+class accept_waitable : public io_waitable {
+ public:
+  explicit accept_waitable(Listener& from) noexcept
+      : io_waitable{socket_access::record(from), direction::in}, from_{&from} {}
+
+ protected:
+  ~accept_waitable() = default;
+  [[nodiscard]] auto take() { return socket_access::accepted(*from_, std::move(taken_)); }
+
+ private:
+  bool look(int fd) final { return socket_access::accept_now(*from_, fd, taken_); }
+
+  Listener* from_;
+  handle taken_;
+};
+
+}  // namespace detail
+
+/// Made by on_accept.
+template <class Listener, class F>
+class accept_case final : public detail::accept_waitable<Listener> {
+ public:
+  accept_case(Listener& from, F f) : detail::accept_waitable<Listener>{from}, f_{std::move(f)} {}
+  void finish() { std::invoke(f_, this->take()); }
+  [[nodiscard]] static std::monostate outcome() noexcept { return {}; }
+
+ private:
+  F f_;
+};
+
+template <class Socket>
+concept selectable_socket = std::derived_from<Socket, stream> || std::derived_from<Socket, message_socket>;
+
+/// Ready when a read (or write) of `x` would not wait: also at its end, after an error, and once it is closed. Calls
+/// f(), which may then read (or write). With several readers another one may have been faster, and the read waits. `x`
+/// is a stream or message socket, and has to stay until the select has returned. The select also throws io_error if the
+/// kernel refuses to watch `x`. Any number of selects and other calls may wait for the same socket.
+template <selectable_socket Socket, std::invocable F = ramie::detail::do_nothing>
+[[nodiscard]] auto on_readable(const Socket& x, F&& f = {}) {
+  return ready_case<detail::io_waitable, std::decay_t<F>>{std::forward<F>(f), detail::socket_access::record(x),
+                                                          detail::direction::in};
+}
+template <selectable_socket Socket, std::invocable F = ramie::detail::do_nothing>
+[[nodiscard]] auto on_writable(const Socket& x, F&& f = {}) {
+  return ready_case<detail::io_waitable, std::decay_t<F>>{std::forward<F>(f), detail::socket_access::record(x),
+                                                          detail::direction::out};
+}
+
+/// Accepts a connection, then calls f(tcp_stream), or f(unix_stream) for a unix_listener. If this case is not the one
+/// that is chosen, no connection has been taken. Shortages are treated as by `accept`: once it is chosen it may have to
+/// wait for a descriptor. The select throws what `accept` throws, also io_errc::closed. `from` has to stay until the
+/// select has returned.
+template <std::derived_from<listener> Listener, class F>
+[[nodiscard]] accept_case<Listener, std::decay_t<F>> on_accept(Listener& from, F&& f) {
+  return {from, std::forward<F>(f)};
+}
+
+}  // namespace ramie::net

@@ -1,0 +1,349 @@
+// Sockets as cases of a select, beside channels and times.
+#include <ramie/net/select.hpp>
+
+#include <ramie/net/testing.hpp>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+namespace ramie::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string some_of(unix_stream& from) {
+  std::array<std::byte, 100> some;
+  return text_of(std::span{some}.first(from.read_some(some)));
+}
+
+TEST(net_select, takes_what_comes_first) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    channel<int> numbers{1};
+    std::string got;
+    const auto next = [&, &b = b] {
+      select(on_readable(b, [&] { got += some_of(b); }),
+             on_recv(numbers, [&](std::optional<int> n) { got += std::to_string(n.value_or(-1)); }),
+             on_timeout(1h, [&] { got += "late"; }));
+    };
+    a.write_all("x");
+    next();
+    EXPECT_EQ(got, "x");
+    numbers.send(7);
+    next();
+    EXPECT_EQ(got, "x7");
+    auto writer = spawn([&a = a] {
+      this_fiber::yield();
+      a.write_all("y");
+    });
+    next();
+    EXPECT_EQ(got, "x7y");
+    writer.join();
+    auto sender = spawn([&] {
+      this_fiber::yield();
+      numbers.send(8);
+    });
+    next();
+    EXPECT_EQ(got, "x7y8");
+    sender.join();
+    a.close();
+    bool ended = false;
+    select(on_readable(b, [&, &b = b] { ended = some_of(b).empty(); }),
+           on_recv(numbers, [](std::optional<int>) { FAIL(); }));
+    EXPECT_TRUE(ended);
+  });
+}
+
+/// Nothing is taken from the socket by a select that chooses another case, times out, or only looks.
+TEST(net_select, does_not_wait_with_otherwise_and_leaves_what_it_does_not_choose) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    const auto is_readable = [&b = b] {
+      bool yes = false;
+      select(on_readable(b, [&] { yes = true; }), otherwise());
+      return yes;
+    };
+    EXPECT_FALSE(is_readable());
+    EXPECT_FALSE(is_readable());
+    bool writable = false, late = false;
+    select(on_writable(b, [&] { writable = true; }), otherwise());
+    EXPECT_TRUE(writable);
+    select(on_readable(b), on_timeout(1ms, [&] { late = true; }));
+    EXPECT_TRUE(late);
+    a.write_all("x");
+    while (!is_readable()) this_fiber::yield();  // the edge is seen by the next poll
+    EXPECT_TRUE(is_readable());
+    EXPECT_EQ(some_of(b), "x");
+    EXPECT_FALSE(is_readable());
+    select(when(false, on_readable(b)), on_timeout(0ms));
+  });
+}
+
+TEST(net_select, waits_for_room_to_write) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    const std::string much(100'000, 'x');
+    EXPECT_THROW(with_timeout(5ms,
+                              [&, &a = a] {
+                                for (;;) a.write_all(much);
+                              }),
+                 timeout_error);
+    bool full = false;
+    select(on_writable(a), otherwise([&] { full = true; }));
+    EXPECT_TRUE(full);
+    auto reader = spawn([&b = b] { return read_all(b).size(); });
+    select(on_writable(a));
+    a.close();
+    EXPECT_GE(reader.join(), much.size());
+  });
+}
+
+TEST(net_select, accepts) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    channel<int> stop;
+    int served = 0;
+    auto server = spawn([&] {
+      for (bool open = true; open;)
+        select(on_accept(l,
+                         [&](tcp_stream s) {
+                           s.write_all("hello");
+                           ++served;
+                         }),
+               on_recv(stop, [&](std::optional<int>) { open = false; }));
+    });
+    for (int i = 0; i < 20; ++i) {
+      tcp_stream s = tcp_stream::connect(l.local());
+      EXPECT_EQ(read_all(s), "hello");
+    }
+    stop.close();
+    server.join();
+    EXPECT_EQ(served, 20);
+
+    unix_listener local{endpoint::local("@ramie-select-" + std::to_string(::getpid()))};
+    auto client = spawn([&] { return unix_stream::connect(local.local()); });
+    select(on_accept(local, [](unix_stream s) { s.write_all("local"); }));
+    unix_stream s = client.join();
+    EXPECT_EQ(read_all(s), "local");
+  });
+}
+
+TEST(net_select, accepts_each_connection_once_in_several_fibers) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    channel<int> stop;
+    detail::atomic<int> served{0};
+    scope servers;
+    for (int i = 0; i < 4; ++i)
+      servers.spawn([&, i] {
+        for (bool open = true; open;) {
+          const auto serve = [&](tcp_stream s) {
+            s.write_all("hi");
+            served.fetch_add(1, std::memory_order_relaxed);
+          };
+          if (i == 0) {  // one without a select
+            try {
+              serve(l.accept());
+            } catch (const io_error&) {
+              open = false;
+            }
+          } else {
+            try {
+              select(on_accept(l, serve), on_recv(stop, [&](std::optional<int>) { open = false; }));
+            } catch (const io_error& e) {
+              EXPECT_EQ(e.code(), io_errc::closed);
+              open = false;
+            }
+          }
+        }
+      });
+    {
+      scope clients;
+      for (int i = 0; i < 60; ++i)
+        clients.spawn([&] {
+          tcp_stream s = tcp_stream::connect(l.local());
+          EXPECT_EQ(read_all(s), "hi");
+        });
+    }
+    stop.close();
+    l.close();
+    servers.join();
+    EXPECT_EQ(served.load(std::memory_order_relaxed), 60);
+  });
+}
+
+TEST(net_select, of_a_closed_socket_does_not_wait) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    channel<int> never;
+    const auto wait = [&, &b = b] {
+      return code_of(
+          [&] { select(on_readable(b, [&] { some_of(b); }), on_recv(never, [](std::optional<int>) { FAIL(); })); });
+    };
+    for (int i = 0; i < 3; ++i) {  // closed during, and then before
+      auto waiter = spawn(wait);
+      if (i == 0) this_fiber::yield();
+      b.close();
+      EXPECT_EQ(waiter.join(), io_errc::closed);
+    }
+    unix_stream empty;
+    EXPECT_EQ(code_of([&] { select(on_readable(empty, [&] { some_of(empty); }), on_recv(never, [](auto) {})); }),
+              io_errc::closed);
+    tcp_listener l{{"127.0.0.1", 0}};
+    auto accepting =
+        spawn([&] { return code_of([&] { select(on_accept(l, [](tcp_stream) {}), on_recv(never, [](auto) {})); }); });
+    this_fiber::yield();
+    l.close();
+    EXPECT_EQ(accepting.join(), io_errc::closed);
+  });
+}
+
+/// Each byte is read by one of several fibers; some wait by a select, some in a read.
+TEST(net_select, in_several_fibers_on_one_socket_loses_nothing) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    constexpr int messages = 300;
+    channel<int> stop;
+    channel<int> taken{messages};
+    scope readers;
+    for (int i = 0; i < 4; ++i)
+      readers.spawn([&, i, &b = b] {
+        const auto take = [&] {
+          std::array<std::byte, 1> one;
+          if (b.read_some(one) != 0) taken.send(static_cast<int>(one[0]));
+        };
+        try {
+          for (bool open = true; open;) {
+            if (i == 0) take();
+            else select(on_readable(b, take), on_recv(stop, [&](std::optional<int>) { open = false; }));
+          }
+        } catch (const io_error& e) {
+          EXPECT_EQ(e.code(), io_errc::closed);
+        }
+      });
+    std::array<int, 100> sum{};
+    for (int i = 0; i < messages; ++i) {
+      const std::array one{static_cast<std::byte>(i % 100)};
+      a.write_all(one);
+      if (i % 7 == 0) this_fiber::yield();
+    }
+    for (int i = 0; i < messages; ++i) ++sum[static_cast<std::size_t>(taken.recv().value_or(0))];
+    for (const int n : sum) EXPECT_EQ(n, messages / 100);
+    stop.close();
+    b.close();  // for those that wait in a read
+    readers.join();
+  });
+}
+
+/// A select that is cancelled, times out or chooses another case while data arrives: the stream stays complete.
+TEST(net_select, that_ends_otherwise_while_data_arrives_loses_nothing) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    constexpr std::uint64_t total = RAMIE_TSAN != 0 ? 2000 : 20'000;
+    channel<int> other{1};
+    auto writer = spawn([&, &a = a] {
+      for (std::uint64_t i = 0; i < total; ++i) {
+        const std::array one{byte_at(i)};
+        a.write_all(one);
+        if (i % 3 == 0) static_cast<void>(other.try_send(1));
+        if (i % 64 == 0) this_fiber::yield();
+      }
+      a.close();
+    });
+    std::uint64_t got = 0;
+    bool ended = false;
+    const auto take = [&, &b = b] {
+      std::array<std::byte, 5> some;
+      const std::size_t n = b.read_some(some);
+      for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(some[i], byte_at(got + i)) << "at " << got + i;
+      got += n;
+      ended = n == 0;
+    };
+    for (int round = 0; !ended; ++round) {
+      switch (round % 3) {
+        case 0: select(on_recv(other, [](std::optional<int>) {}), on_readable(b, take)); break;
+        case 1: select(on_readable(b, take), on_timeout(1us)); break;
+        default: {
+          auto one = spawn([&, &b = b] { select(on_readable(b), on_recv(other, [](std::optional<int>) {})); });
+          if (round % 2 == 0) this_fiber::yield();
+          one.request_stop();
+          try {
+            one.join();
+          } catch (const cancelled&) {
+          }
+          break;
+        }
+      }
+    }
+    EXPECT_EQ(got, total);
+    writer.join();
+  });
+}
+
+/// close() and the end of the waiter's select at once, again and again; the number is reused.
+TEST(net_select, races_with_close) {
+  with_workers([] {
+    channel<int> other{1};
+    for (int i = 0; i < 200; ++i) {
+      auto [a, b] = unix_stream::pair();
+      auto waiter = spawn([&, &b = b] {
+        bool readable = false;
+        select(on_readable(b, [&] { readable = true; }), on_recv(other, [](std::optional<int>) {}));
+        return !readable || code_of([&] { some_of(b); }) == io_errc::closed;
+      });
+      auto closer = spawn([&b = b] { b.close(); });
+      if (i % 2 == 0) static_cast<void>(other.try_send(1));
+      EXPECT_TRUE(waiter.join());
+      closer.join();
+      select(on_recv(other, [](std::optional<int>) {}), otherwise());
+    }
+  });
+}
+
+TEST(net_select, of_message_sockets) {
+  with_workers([] {
+    udp_socket a{{"127.0.0.1", 0}}, b{{"127.0.0.1", 0}};
+    const auto receive = [](udp_socket& from) {
+      std::array<std::byte, 10> some;
+      return text_of(std::span{some}.first(from.receive(some)));
+    };
+    for (int i = 0; i < 20; ++i) {
+      udp_socket& to = i % 2 == 0 ? a : b;
+      auto sender = spawn([&] { (i % 2 == 0 ? b : a).send_to(to.local(), bytes_of("ping")); });
+      std::string got;
+      select(on_readable(a, [&] { got = "a:" + receive(a); }), on_readable(b, [&] { got = "b:" + receive(b); }));
+      EXPECT_EQ(got, i % 2 == 0 ? "a:ping" : "b:ping");
+      sender.join();
+    }
+  });
+}
+
+TEST(net_select, on_plain_threads) {
+  auto [a, b] = unix_stream::pair();
+  channel<int> never;
+  std::thread writer{[&a = a] { a.write_all("x"); }};
+  std::string got;
+  select(on_readable(b, [&, &b = b] { got = some_of(b); }), on_recv(never, [](std::optional<int>) {}));
+  EXPECT_EQ(got, "x");
+  writer.join();
+}
+
+/// The deadlock report knows that the select may be served from outside.
+TEST(net_select, is_no_deadlock) {
+  runtime rt{{.workers = 2, .name = "net"}};
+  auto [a, b] = unix_stream::pair();
+  auto waiter = rt.spawn([&b = b] {
+    channel<int> never;
+    std::string got;
+    select(on_readable(b, [&] { got = some_of(b); }), on_recv(never, [](std::optional<int>) {}));
+    return got;
+  });
+  // Longer than the report's patience; a slower machine only makes it later.
+  std::this_thread::sleep_for(150ms);
+  a.write_all("still here");
+  EXPECT_EQ(waiter.join(), "still here");
+}
+
+}  // namespace
+}  // namespace ramie::net

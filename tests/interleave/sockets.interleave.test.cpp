@@ -1,0 +1,144 @@
+// Selects on sockets (net/select.hpp, R1 to R3): the kernel is a count of bytes, and edges come from a simulated
+// thread.
+#include "programs.hpp"
+
+#include <ramie/channel/select.hpp>
+#include <ramie/net/select.hpp>
+#include <ramie/poll/descriptor.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <source_location>
+
+namespace ramie::interleave {
+namespace {
+
+using namespace std::chrono_literals;
+using net::detail::direction;
+
+class simulated_socket {
+ public:
+  // In a set that nobody looks at.
+  simulated_socket() {
+    record.registered.store(reinterpret_cast<net::detail::poller*>(alignof(std::max_align_t)),
+                            std::memory_order_relaxed);
+  }
+  simulated_socket(const simulated_socket&) = delete;
+  simulated_socket& operator=(const simulated_socket&) = delete;
+  ~simulated_socket() {
+    record.registered.store(nullptr, std::memory_order_relaxed);
+    give_back(record);
+  }
+  void arrive() {
+    bytes_.fetch_add(1, std::memory_order_acq_rel);
+    signal(record, direction::in, net::detail::descriptor::ready);
+  }
+  [[nodiscard]] bool has_some() const noexcept { return bytes_.load(std::memory_order_acquire) != 0; }
+  /// As a call of read(2) that does not wait.
+  bool read() noexcept {
+    std::uint32_t n = bytes_.load(std::memory_order_acquire);
+    while (n != 0)
+      if (bytes_.compare_exchange_weak(n, n - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        set_ready(record, direction::in);  // there may be more
+        return true;
+      }
+    return false;
+  }
+  void wait_and_read() {
+    do await_ready(record, direction::in, "read", std::source_location::current());
+    while (!read());
+  }
+
+  net::detail::descriptor& record = *net::detail::open_descriptor(-1, net::detail::endings::pass);
+
+ private:
+  detail::atomic<std::uint32_t> bytes_{0};
+};
+
+class simulated_waitable : public net::detail::io_waitable {
+ public:
+  explicit simulated_waitable(simulated_socket& s) : io_waitable{&s.record, direction::in}, socket_{&s} {}
+
+ protected:
+  ~simulated_waitable() = default;
+
+ private:
+  bool look(int) override { return socket_->has_some(); }
+  simulated_socket* socket_;
+};
+
+template <class F>
+auto on_bytes(simulated_socket& s, F f) {
+  return ready_case<simulated_waitable, F>{std::move(f), s};
+}
+
+/// Two bytes and an element for a select and a reader. Each gets its byte, unless an edge is lost.
+void bytes_and_an_element() {
+  simulated_socket s;
+  channel<int> c{pick(2)};
+  bool read = false, received = false;
+  {
+    simulated_thread selector{[&] {
+      while (!read || !received)
+        select(when(!read, on_bytes(s, [&] { read = take_ready(s.record, direction::in) && s.read(); })),
+               when(!received, on_recv(c, [&](std::optional<int>) { received = true; })));
+    }};
+    simulated_thread reader{[&] { s.wait_and_read(); }};
+    simulated_thread sender{[&] {
+      wait_a_little();
+      c.send(1);
+    }};
+    wait_a_little();
+    s.arrive();
+    wait_a_little();
+    s.arrive();
+  }
+  check(!s.has_some(), "a byte is left");
+}
+TEST(sockets, in_a_select_and_a_read_lose_no_edge) {
+  expect_sound("bytes and an element", {.seeds = 20'000, .steps_most = 40'000}, bytes_and_an_element);
+}
+TEST(sockets, whose_edge_is_dropped_are_found) {
+  expect_found(plant::io_select_drops_edge, "an edge that is dropped", {.seeds = 20'000, .steps_most = 40'000},
+               bytes_and_an_element);
+}
+TEST(sockets, waited_for_without_a_second_look_are_found) {
+  expect_found(plant::io_select_without_second_look, "no second look", {.seeds = 20'000, .steps_most = 40'000},
+               bytes_and_an_element);
+}
+
+/// Two selects on the same two sockets, in different orders; one of them may run out of time.
+void two_selects_on_two_sockets() {
+  simulated_socket a, b;
+  std::array<int, 2> read{};
+  {
+    const auto take = [&](simulated_socket& s, std::size_t who) {
+      return [&, who] {
+        if (take_ready(s.record, direction::in) && s.read()) ++read[who];
+      };
+    };
+    simulated_thread one{[&] {
+      while (read[0] == 0) select(on_bytes(a, take(a, 0)), on_bytes(b, take(b, 0)));
+    }};
+    simulated_thread two{[&] { select(on_bytes(b, take(b, 1)), on_bytes(a, take(a, 1)), on_timeout(5us)); }};
+    simulated_thread arrival{[&] {
+      wait_a_little();
+      a.arrive();
+    }};
+    wait_a_little();
+    b.arrive();
+  }
+  for (simulated_socket* s : {&a, &b})
+    while (s->read()) ++read[1];
+  check(read[0] == 1 && read[1] == 1, "a byte is lost, or was read twice");
+}
+TEST(sockets, in_two_selects_at_once) {
+  expect_sound("two selects on sockets", {.seeds = 10'000, .steps_most = 100'000}, two_selects_on_two_sockets);
+}
+
+}  // namespace
+}  // namespace ramie::interleave
