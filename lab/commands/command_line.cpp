@@ -2,7 +2,11 @@
 #include <lab/commands/commands.hpp>
 
 #include <lab/harness/error.hpp>
+#include <lab/harness/options.hpp>
 #include <lab/harness/runner.hpp>
+#include <lab/harness/runtime_facts.hpp>
+#include <lab/load/measure.hpp>
+#include <lab/workloads/echo.hpp>
 #include <lab/workloads/registry.hpp>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +28,7 @@ class command_line {
     });
     for (const workload& w : all_workloads()) add_workload(w);
     add_bench();
+    add_load();
     add_small_ones();
   }
 
@@ -70,6 +75,31 @@ class command_line {
     bench->add_option("--output", bench_.output, "the file for the results (default: a new one in build/bench)");
   }
 
+  void add_load() {
+    CLI::App* load = add("load", "drives an echo server of another system, as the workload echo does ramie's",
+                         [this] { return run_load(load_); });
+    load->group("Commands");
+    load->add_option("--system", load_.system, "its name in the record")->capture_default_str();
+    load->add_option("--style", load_.style, "passed on to the server")->capture_default_str();
+    load->add_option("--workers", load_.workers, "passed on too; it runs on as many cores")
+        ->capture_default_str()
+        ->check(CLI::Range(1, workers_max));
+    load->add_option("--runs", load_.runs, "each has a server of its own")
+        ->capture_default_str()
+        ->check(CLI::Range(1, runs_max));
+    load->add_option("--warmup", load_.warmup, "accepted for the sake of sameness; see --warm-up");
+    for (const parameter& p : echo_parameters()) {
+      std::int64_t& value = load_.parameters[p.name] = p.standard;
+      load->add_option("--" + p.name, value, p.help)->capture_default_str()->check(CLI::Range(p.min, p.max));
+    }
+    load->add_option("server", load_.server, "the command that starts it, after --")->required();
+    CLI::App* server =
+        add(echo_server_command, "the server of the workload echo", [this] { return serve_echo(load_.workers); });
+    server->group("");
+    server->add_option("--style", load_.style);
+    server->add_option("--workers", load_.workers)->check(CLI::Range(1, workers_max));
+  }
+
   void add_small_ones() {
     CLI::App* list = add("list", "workloads and their styles", [this] { return list_workloads(list_as_json_); });
     list->group("Commands");
@@ -88,6 +118,7 @@ class command_line {
   std::function<int()> action_;
   std::list<typed_options> typed_;  // at stable addresses
   bench_options bench_;
+  load_command_options load_;
   bool machine_as_json_ = false;
   bool list_as_json_ = false;
   std::string child_request_;

@@ -179,5 +179,30 @@ TEST(ramie_lab, bench_refuses_a_file_that_cannot_be_written_before_it_measures) 
   EXPECT_NE(outcome.output.find("/proc/no-such-folder"), std::string::npos) << outcome.output;
 }
 
+TEST(ramie_lab, drives_servers_of_its_own_and_of_others_alike) {
+  const std::vector<std::string> load{"--connections=3", "--milliseconds=20", "--warm-up=10", "--runs=2"};
+  std::vector<std::string> own{"echo", "--workers=1", "--json"};
+  std::vector<std::string> other{"load", "--system=tea", "--style=cup", "--workers=1"};
+  own.insert(own.end(), load.begin(), load.end());
+  other.insert(other.end(), load.begin(), load.end());
+  for (const char* word : {"--", RAMIE_LAB_PROGRAM, "echo_server"}) other.emplace_back(word);
+  for (const auto& [words, system, style] : {std::tuple{own, "ramie", "fiber"}, std::tuple{other, "tea", "cup"}}) {
+    const child_outcome outcome = run_lab(words);
+    ASSERT_TRUE(outcome.ended_well()) << outcome.describe();
+    const json j = objects_in(outcome.output).at(0);
+    EXPECT_EQ(j.at("system"), system);
+    EXPECT_EQ(j.at("style"), style);
+    EXPECT_EQ(j.at("workload"), "echo");
+    EXPECT_EQ(j.at("figures").at("server_cpu_ns_per_request").size(), 2U);
+    EXPECT_TRUE(j.at("ok"));
+  }
+}
+
+TEST(ramie_lab, tells_why_a_server_could_not_be_driven) {
+  const child_outcome outcome = run_lab({"load", "--", "/no/such/server"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.output.find("/no/such/server"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ramie::lab

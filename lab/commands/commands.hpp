@@ -4,7 +4,10 @@
 #include <lab/harness/options.hpp>
 #include <lab/harness/workload.hpp>
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace ramie::lab {
 
@@ -29,6 +32,20 @@ struct bench_options {
 
 /// The main job: every experiment in every style, a table, and a file with the results.
 int run_bench(const bench_options& options);
+
+/// Options of `load` besides those of the workload `echo`, whose parameters it takes.
+struct load_command_options {
+  std::string system = "server";
+  std::string style = "server";
+  int workers = 1;
+  int runs = 5;
+  int warmup = 0;  // ignored: the server is a new process in every run; see the parameter `warm-up`
+  std::map<std::string, std::int64_t> parameters;
+  std::vector<std::string> server;  // the command that starts it; style and number of workers are added
+};
+
+/// Drives an echo server that is not ramie's, and prints its record as JSON.
+int run_load(const load_command_options& options);
 
 /// The whole program: reads and runs the command line. Prints exceptions and returns the exit code.
 int run_command_line(int argc, char** argv);

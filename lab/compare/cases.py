@@ -145,6 +145,24 @@ def affinity_cases(size):
             for actors, state, accesses, talking in affinity_cells(size) if not is_too_large((actors, state))]
 
 
+def echo_case(connections, size, label, rate=0, metric="figures.server_cpu_ns_per_request", metric_title="ns of the server's processor a request", **more):
+    return Case("echo", "6 echo", f"{connections:,} connection{'s' if connections > 1 else ''}, {size:,} bytes"
+                + (f", {rate:,} requests a second" if rate else ""), "echo", "request", ("fiber",),
+                {"connections": connections, "size": size, "rate": rate, **more}, warmup=0, metric=metric, metric_title=metric_title,
+                memory="figures.resident_bytes_per_connection", label=label, rounds_max=11)
+
+
+def echo_cases(size):
+    """A server, and a load from outside. Where all cores are the server's, the load competes with it for them."""
+    time = {"milliseconds": sized(size, 20, 500, 3000), "warm-up": sized(size, 10, 200, 1000)}
+    counts = sized(size, (2,), (1, 50, 500), (1, 50, 500, 10_000))
+    cases = [echo_case(n, 64, f"{n} x 64 B", **time) for n in counts]
+    if size != "tiny":
+        cases.append(echo_case(50, 16_384, "50 x 16 KiB", **time))
+        cases.append(echo_case(50, 64, "p99 at 10,000 a second", rate=10_000, metric="figures.p99_us", metric_title="99th percentile, us", **time))
+    return cases
+
+
 def small_cases(size):
     def messages(full):
         return {"messages": sized(size, 1000, full // 5, full)}
@@ -206,4 +224,4 @@ def savina_cases(size):
 def all_cases(size):
     """In the order of a round and of the report. Throws KeyError for an unknown size."""
     return (tree_cases(size) + mixed_cases(size) + overhead_cases(size) + affinity_cases(size) + savina_cases(size)
-            + small_cases(size))
+            + echo_cases(size) + small_cases(size))

@@ -9,7 +9,7 @@ KNOWN = {
     "name", "system", "summary", "packages", "programs", "files", "build", "run", "version", "flags", "warmup",
     "environment", "malloc", "notes", "shared",
 }
-KNOWN_WORKLOAD = {"styles", "workers", "warmup", "parameters"}
+KNOWN_WORKLOAD = {"styles", "workers", "warmup", "parameters", "server"}
 
 
 class ManifestError(Exception):
@@ -25,6 +25,7 @@ class Ability:
     workers: tuple = ()  # empty: any number
     warmup: int | None = None  # None: the peer's
     parameters: dict = field(default_factory=dict)  # over those of the case
+    server: str = ""  # the command of a server that ramie-lab's load drives; empty: the peer's program measures itself
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def read_ability(path, section):
         workers=tuple(number_of(path, word, "workers") for word in words_of(section.get("workers", ""))),
         warmup=number_of(path, section["warmup"], "warmup") if "warmup" in section else None,
         parameters=pairs_of(path, section.get("parameters", "")),
+        server=section.get("server", "").strip(),
     )
 
 

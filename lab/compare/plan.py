@@ -152,7 +152,7 @@ def command_of(contestant, case, workers, choice, lab, peers):
     else:
         peer = peers[contestant.system]
         ability = peer.abilities[case.family]
-        words = [*shlex.split(peer.run), case.workload]
+        words = [str(lab), "load", f"--system={peer.system}"] if ability.server else [*shlex.split(peer.run), case.workload]
         warmup = peer.warmup if ability.warmup is None else ability.warmup
         parameters.update(ability.parameters)
         environment.update(peer.environment)
@@ -162,6 +162,8 @@ def command_of(contestant, case, workers, choice, lab, peers):
     runs = 1 if case.experiment == "Memory" else choice.runs
     words += [f"--style={contestant.style}", f"--workers={workers}", f"--runs={runs}", f"--warmup={warmup}"]
     words += [f"--{name}={value}" for name, value in parameters.items()]
+    if contestant.system != "ramie" and ability.server:
+        words += ["--", *shlex.split(ability.server)]
     if MALLOCS[contestant.malloc]:
         environment["LD_PRELOAD"] = MALLOCS[contestant.malloc]
     return words, environment

@@ -154,6 +154,19 @@ class Cases(unittest.TestCase):
         self.assertEqual(families[0], families[1])
         self.assertEqual(families[1], families[2])
 
+    def test_a_server_is_driven_by_the_lab(self):
+        case = next(case for case in cases.all_cases("quick") if case.family == "echo")
+        tea = peer()
+        tea.abilities["echo"] = Ability(styles=("cup",), server="{build}/tea pour")
+        words, _ = plan.command_of(plan.Contestant("tea", "cup"), case, 2, plan.Choice(), Path("lab"), {"tea": tea})
+        self.assertEqual(words[:3], ["lab", "load", "--system=tea"])
+        self.assertEqual(words[-3:], ["--", "{build}/tea", "pour"])
+        self.assertIn("--style=cup", words)
+        self.assertIn("--workers=2", words)
+        self.assertIn("--connections=1", words)
+        words, _ = plan.command_of(plan.Contestant("ramie", "fiber"), case, 2, plan.Choice(), Path("lab"), {})
+        self.assertEqual(words[:2], ["lab", "echo"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -14,7 +14,7 @@ const std::vector<workload>& all_workloads() {
         yield_workload(),  spawn_workload(),       pingpong_workload(), stream_workload(),   select_workload(),
         mpmc_workload(),   affinity_workload(),    mutex_workload(),    timers_workload(),   mixed_workload(),
         actors_workload(), idle_actors_workload(), memory_workload(),   ticker_workload(),   wake_workload(),
-        idle_workload(),
+        idle_workload(),   echo_workload(),
     };
     std::vector<workload> actors = savina_workloads();
     std::move(actors.begin(), actors.end(), std::back_inserter(most));

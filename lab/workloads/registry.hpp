@@ -36,6 +36,7 @@ workload idle_workload();
 workload actors_workload();
 workload idle_actors_workload();
 workload mixed_workload();
+workload echo_workload();
 workload self_test_workload();
 
 }  // namespace ramie::lab

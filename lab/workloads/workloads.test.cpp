@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(small, every_style, testing::ValuesIn(all_cases()), cas
 
 TEST(registry, has_a_small_size_for_every_workload_that_users_see) {
   for (const workload& w : all_workloads()) {
-    if (!w.hidden) {
+    if (!w.hidden && w.name != "echo") {  // starts ramie-lab itself: commands/command_line.test.cpp
       EXPECT_TRUE(small_sizes().contains(w.name)) << w.name;
     }
   }

@@ -70,6 +70,9 @@ func main() {
 		fail("which workload? There are: %s", strings.Join(names, ", "))
 	}
 	name := os.Args[1]
+	if name == "echo_server" {
+		serveEcho(os.Args[2:])
+	}
 	w, known := all[name]
 	if !known {
 		fail("there is no workload %q", name)

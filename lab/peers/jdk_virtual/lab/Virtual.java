@@ -370,6 +370,9 @@ public final class Virtual {
   }
 
   public static void main(String[] words) throws Exception {
+    if (words.length > 0 && words[0].equals("echo_server")) {
+      Echo.serve(THREADS);
+    }
     Frame frame = new Frame(words);
     System.exit(frame.measure("jdk_virtual", System.getProperty("java.version"), unit(frame.workload), () -> once(frame)));
   }

@@ -1,5 +1,7 @@
 //! tokio: tasks that report through join handles or mpsc channels.
 
+mod echo;
+
 use frame::{fail, measure, skynet_nodes, status_bytes, timed, Options, Outcome, FAN_OUT};
 use std::future::Future;
 use std::pin::Pin;
@@ -238,6 +240,9 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(o.workers).enable_all().build()
     }
     .unwrap();
+    if o.workload == "echo_server" {
+        runtime.block_on(async { tokio::spawn(echo::serve()).await.unwrap() });
+    }
     let by_join = style == "join";
     type Run = fn(&'static Options, bool) -> Boxed<Outcome>;
     let (unit, run): (&str, Run) = match o.workload.as_str() {

@@ -1,0 +1,128 @@
+#include <lab/load/drive.hpp>
+
+#include <lab/harness/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+
+namespace ramie::lab {
+namespace {
+
+/// A server for one connection, by a thread: `answer` changes what it got, and says whether it is to be sent.
+class small_server {
+ public:
+  explicit small_server(std::function<bool(int message, std::vector<char>& bytes)> answer)
+      : listener_{socket(AF_INET, SOCK_STREAM, 0)} {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listener_, 10), 0);
+    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread{[this, answer = std::move(answer)] { serve(answer); }};
+  }
+  ~small_server() {
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  void serve(const std::function<bool(int, std::vector<char>&)>& answer) const {
+    const int fd = accept(listener_, nullptr, nullptr);
+    std::vector<char> bytes(1 << 20);
+    for (int message = 0;; ++message) {
+      const ssize_t n = recv(fd, bytes.data(), bytes.size(), 0);
+      if (n <= 0) break;
+      std::vector<char> got{bytes.data(), bytes.data() + n};
+      if (!answer(message, got)) break;
+      if (send(fd, got.data(), got.size(), MSG_NOSIGNAL) < 0) break;
+    }
+    close(fd);
+  }
+
+  int listener_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+bool as_it_is(int, std::vector<char>&) { return true; }
+
+TEST(load, counts_what_was_answered) {
+  const small_server server{as_it_is};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 64}};
+  const load_outcome outcome = driver.run(20ms);
+  EXPECT_GT(outcome.requests, 0);
+  EXPECT_EQ(outcome.times.total(), outcome.requests);
+  EXPECT_GE(outcome.seconds, 0.02);
+  EXPECT_GT(outcome.times.quantile(0.5), 0);
+}
+
+TEST(load, sends_messages_that_do_not_fit_into_the_socket) {
+  const small_server server{as_it_is};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 10'000'000}};
+  EXPECT_GE(driver.run(1ms).requests, 1);
+}
+
+TEST(load, finds_an_answer_with_another_byte) {
+  const small_server server{[](int message, std::vector<char>& bytes) {
+    if (message == 3) bytes.back() ^= 1;
+    return true;
+  }};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 64}};
+  EXPECT_THROW(driver.run(10s), lab_error);
+}
+
+TEST(load, finds_the_answer_to_an_earlier_request) {
+  std::vector<char> first;
+  const small_server server{[&](int message, std::vector<char>& bytes) {
+    if (message == 0) first = bytes;
+    if (message == 1) bytes = first;
+    return true;
+  }};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 64}};
+  EXPECT_THROW(driver.run(10s), lab_error);
+}
+
+TEST(load, finds_a_connection_that_was_closed) {
+  const small_server server{[](int message, std::vector<char>&) { return message < 2; }};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 64}};
+  EXPECT_THROW(driver.run(10s), lab_error);
+}
+
+TEST(load, at_a_rate_sends_what_is_due_and_no_more) {
+  const small_server server{as_it_is};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 64, .rate = 1000}};
+  EXPECT_EQ(driver.run(100ms).requests, 100);
+}
+
+// A server that stops for 100 ms delays all requests that were due meanwhile, not only the one that it was given.
+TEST(load, at_a_rate_charges_a_stop_to_all_that_were_due_in_it) {
+  const small_server server{[](int message, std::vector<char>&) {
+    if (message == 1) std::this_thread::sleep_for(100ms);
+    return true;
+  }};
+  load_driver driver{{.port = server.port(), .connections = 1, .size = 64, .rate = 1000}};
+  const load_outcome outcome = driver.run(200ms);
+  EXPECT_EQ(outcome.requests, 200);
+  EXPECT_GE(outcome.times.quantile(0.76), 49'000'000);
+  EXPECT_GE(outcome.times.quantile(0.96), 89'000'000);
+}
+
+}  // namespace
+}  // namespace ramie::lab
