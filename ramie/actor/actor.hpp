@@ -9,6 +9,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -135,6 +136,32 @@ class actor {
     using R = detail::answer_of<B, M>;
     static_assert(std::invocable<F&, answer<R>>, "ramie: ask_then: the function takes a ramie::answer<R>");
     detail::ask_by_sink<B, M>(*other.cell(), std::forward<T>(m), detail::then_sink<R, F>{cell(), std::move(then)});
+  }
+
+  /// The same; the answer fails with timeout_error if there is none after `timeout`, and one that comes later is
+  /// dropped. Where a full mailbox makes it wait for room, that ends then, too: with mailbox_full, perhaps.
+  template <class B, class T, class F>
+  void ask_then_for(std::chrono::nanoseconds timeout, const actor_ref<B>& other, T&& m, F then) {
+    using M = detail::message_for<B, T>;
+    static_assert(detail::accepts_request<B, M>, "ramie: ask_then_for: this actor cannot be asked that");
+    using R = detail::answer_of<B, M>;
+    static_assert(std::invocable<F&, answer<R>>, "ramie: ask_then_for: the function takes a ramie::answer<R>");
+    using once = detail::then_once<R, F>;
+    const auto state = std::make_shared<once>(std::move(then));
+    const auto deadline = detail::deadline_after(timeout);
+    auto call = [state, timer = detail::start_timer<std::shared_ptr<once>>(cell(), &detail::act_on_late_answer<R, once>,
+                                                                           timeout, std::chrono::nanoseconds{0},
+                                                                           state)](answer<R> a) mutable {
+      timer.cancel();
+      (*state)(std::move(a));
+    };
+    try {
+      detail::ask_by_sink<B, M>(*other.cell(), std::forward<T>(m),
+                                detail::then_sink<R, decltype(call)>{cell(), std::move(call)}, &deadline);
+    } catch (...) {
+      state->answered = true;  // whoever called has heard
+      throw;
+    }
   }
 
   /// As send_after and send_every, for a timer with a key: a text, a number, an enumerator. One that has the key

@@ -92,6 +92,10 @@ void throw_reply(const reply_state& slot) {
   throw actor_down{slot.why};
 }
 
+std::exception_ptr no_answer_in_time() noexcept {
+  return std::make_exception_ptr(timeout_error{"ramie: ask_then_for: no reply in time"});
+}
+
 void throw_ask_timeout() { throw timeout_error{"ramie: ask_for: no reply in time"}; }
 
 void check_not_self(const actor_cell& c) {

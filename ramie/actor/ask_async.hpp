@@ -96,19 +96,22 @@ struct reply_sink {
   void set_exception(std::exception_ptr failure) noexcept { to.core()->settle(answer<T>{std::move(failure)}); }
 };
 
-/// Sends the request. Suspends as `tell` does. Throws what that throws; the sink has had an exception then.
+/// Sends the request. Suspends as `tell` does, but until `deadline` at most: then the sink gets mailbox_full. Throws
+/// what `tell` throws; the sink has had an exception then.
 template <class A, class M, class T, class Sink>
-void ask_by_sink(actor_cell& c, T&& body, Sink sink) {
+void ask_by_sink(actor_cell& c, T&& body, Sink sink, const steady::time_point* deadline = nullptr) {
   if constexpr (is_mailbox<A>) {
     using R = answer_of<A, M>;
     using request_type = typename answer_of_ask<A, M>::request;
     reply<R> later;
     attach_asker(c, later, listen_by<R, Sink>(std::move(sink)));
     c.post_async_request(make_message<tell_node<request_type>>(&act_on_tell<A, request_type>, message::request,
-                                                               request_type{std::forward<T>(body), std::move(later)}));
+                                                               request_type{std::forward<T>(body), std::move(later)}),
+                         deadline);
   } else {
     c.post_async_request(make_message<async_ask_node<M, Sink>>(&act_on_async_ask<A, M, Sink>, message::request,
-                                                               std::forward<T>(body), std::move(sink)));
+                                                               std::forward<T>(body), std::move(sink)),
+                         deadline);
   }
 }
 
@@ -146,6 +149,42 @@ void act_on_answer(message& self, message_verb verb, void* context) {
 /// Sends `note`, whose answer is set, to that incarnation of `c`.
 void send_answer(actor_cell& c, std::uint32_t incarnation, message* note) noexcept;
 [[nodiscard]] std::uint32_t own_incarnation(const actor_cell& c) noexcept;
+
+/// The answer to a request with a time limit, or the end of that time, whichever the actor comes to first. Both come
+/// as messages, so its own turn decides.
+template <class R, class F>
+struct then_once {
+  F then;
+  bool answered = false;
+  explicit then_once(F&& f) : then{std::move(f)} {}
+  void operator()(answer<R> a) {
+    if (!std::exchange(answered, true)) then(std::move(a));
+  }
+};
+
+std::exception_ptr no_answer_in_time() noexcept;
+
+/// What the timer sends: std::shared_ptr<Once>.
+template <class R, class Once>
+void act_on_late_answer(message& self, message_verb verb, void* context) {
+  auto& node = static_cast<body_node<std::shared_ptr<Once>>&>(self);
+  if (verb == message_verb::handle) {
+    struct call {
+      actor_cell& c;
+      body_node<std::shared_ptr<Once>>& node;
+      ~call() {
+        c.handling = &node;
+        std::destroy_at(&node.body);
+      }
+    } now{*static_cast<actor_cell*>(context), node};
+    now.c.handling = nullptr;  // there is nothing to stash
+    (*node.body)(answer<R>{no_answer_in_time()});
+  } else if (verb == message_verb::discard) {
+    std::destroy_at(&node.body);
+  } else if (verb == message_verb::type) {
+    *static_cast<const type_info**>(context) = &type_of<timeout_error>();
+  }
+}
 
 template <class R, class F>
 class then_sink {

@@ -94,16 +94,20 @@ struct actor_cell : resident {
       return tell_status::ok;
     return try_post(m, false);
   }
-  /// The same, and waits for room as `post` does.
-  tell_status post_async_request(message* m) {
+  /// The same, and waits for room as `post` does; until `deadline`, then it is a dead letter.
+  tell_status post_async_request(message* m, const steady::time_point* deadline) {
     if (post_as_owner<true>(m)) [[likely]]
       return tell_status::ok;
-    return post_slowly(m, false);
+    return deadline == nullptr ? post_slowly(m, false) : post_until(m, *deadline);
   }
+  /// As things are just now. Any thread.
+  [[nodiscard]] bool has_room() noexcept;
   /// True if a full mailbox makes senders wait.
   [[nodiscard]] bool blocks_senders() const noexcept;
   /// As `post`; `before_others`: it is handled before ordinary mail.
   tell_status post_slowly(message* m, bool before_others);
+  /// As `post`, but waits for room until `deadline`; one that has passed is no wait at all.
+  tell_status post_until(message* m, const steady::time_point& deadline);
   /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
   bool post_lifecycle(message* m) noexcept;
   /// The same for a note to one incarnation, which vanishes if that has ended. `m` has the flags `lifecycle` and `own`.
@@ -211,8 +215,6 @@ struct actor_cell : resident {
       make_resident_ready(*this);
     else wake(waiter);
   }
-  RAMIE_NOINLINE tell_status post_slowly(message* m);
-  tell_status no_room(message* m) noexcept;
   [[nodiscard]] bool full() noexcept;
   void raise(std::uint8_t interrupt) noexcept;
   bool kill_locked(exit_reason why, bool cancels = true) noexcept;

@@ -152,6 +152,26 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
   return tell_status::ok;
 }
 
+bool actor_cell::has_room() noexcept {
+  const actor_extras* x = more.load(std::memory_order_acquire);
+  return x == nullptr || x->capacity == 0 || mail_count() < x->capacity;
+}
+
+tell_status actor_cell::post_until(message* m, const steady::time_point& deadline) {
+  for (;;) {
+    const tell_status outcome = try_post(m, false);
+    if (outcome != tell_status::full || !blocks_senders()) return outcome;
+    try {
+      if (deadline > os_now() && wait_for_room(std::source_location::current(), &deadline)) continue;
+    } catch (...) {
+      discard_all(m, letter_fate::full);
+      throw;
+    }
+    discard_all(m, letter_fate::full);
+    return outcome;
+  }
+}
+
 tell_status actor_cell::post_slowly(message* m, bool before_others) {
   tell_status outcome;
   while ((outcome = try_post(m, before_others)) == tell_status::full && blocks_senders()) {
