@@ -30,7 +30,7 @@
 //  I9 With a supervisor: `rest`, the last that happens in the turn, sets `resting`, wakes whoever waits for that and
 //     reports. From then on nobody runs it. Whoever finds it resting, under the lock, and sets `scheduled` has taken it
 //     over: its supervisor, to go on with I1 or I10; or let_finish, for a turn of its own that does I10.
-//  I10 For good: monitors are told, joiners woken, mail goes to the dead letters, names are free.
+//  I10 For good: monitors are told, joiners woken, mail goes to the dead letters, names are free, groups left.
 //
 // From I4 to I6 (with a supervisor: to I10) `reason()` says `alive`: somebody who was told of the end must find it
 // ended, not the reverse.
@@ -236,11 +236,11 @@ void actor_cell::finish(exit_reason why, bool known, bool silent) noexcept {
     supervisor = std::exchange(x->supervisor, nullptr);
     x->last = why;
   }
-  const bool named = x != nullptr && x->named;
+  const bool belongs = x != nullptr && x->memberships != nullptr;
   lock.unlock();
   for (message* first : left) discard_all(first, letter_fate::down);
   if (x != nullptr) x->construct = nullptr;
-  if (named) forget_names(*this);
+  if (belongs) end_memberships(*this);
   known = end_ties(*this, monitors, why) || known || supervisor != nullptr;
   if (supervisor != nullptr) supervisor->release();
   if (!known && !silent && why.kind() == exit_kind::failed) report_lost_failure(*this, why);

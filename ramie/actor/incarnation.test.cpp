@@ -1,8 +1,8 @@
 // What an actor's incarnation owns ends with it, however it ends: links, monitors, timers, counts.
 #include <ramie/actor/incarnation.hpp>
 
-#include <ramie/actor/registry.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/patterns/registry.hpp>
 #include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Fiber actors, and mailboxes with a bound.
 #include <ramie/actor/mailbox.hpp>
 
-#include <ramie/actor/dead_letters.hpp>
 #include <ramie/actor/testing.hpp>
+#include <ramie/patterns/dead_letters.hpp>
 #include <ramie/sync/event.hpp>
 
 #include <gtest/gtest.h>

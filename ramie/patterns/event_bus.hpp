@@ -17,12 +17,6 @@
 
 namespace ramie {
 
-/// What became of an event.
-struct published {
-  std::size_t taken = 0;
-  std::size_t refused = 0;  // by full mailboxes
-};
-
 /// Passes events to the actors that have subscribed to their type, all of them or those of a topic. Subscribing takes
 /// the same time however many there are, and so does leaving. Any thread, several at once; to share one, refer to it,
 /// or hold it by std::shared_ptr. Nothing here suspends.

@@ -1,4 +1,4 @@
-#include <ramie/actor/dead_letters.hpp>
+#include <ramie/patterns/dead_letters.hpp>
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/atomic.hpp>
