@@ -81,12 +81,14 @@ server_process::server_process(const std::vector<std::string>& command, const st
   try {
     read_port();
   } catch (...) {
-    this->~server_process();
+    end();
     throw;
   }
 }
 
-server_process::~server_process() {
+server_process::~server_process() { end(); }
+
+void server_process::end() noexcept {
   kill(-pid_, SIGKILL);
   kill(pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {

@@ -41,6 +41,7 @@ class server_process {
 
  private:
   void read_port();
+  void end() noexcept;
 
   std::string name_;
   pid_t pid_ = -1;
