@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,7 +25,7 @@ class histogram {
 
   /// The least bound that `share` (0 to 1) of all times do not exceed, at most 1/64 too large; 0 if there are no times.
   [[nodiscard]] std::int64_t quantile(double share) const {
-    const auto wanted = static_cast<std::int64_t>(share * static_cast<double>(total_) + 0.5);
+    const auto wanted = static_cast<std::int64_t>(std::llround(share * static_cast<double>(total_)));
     std::int64_t seen = 0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       seen += counts_[i];

@@ -33,7 +33,7 @@ TEST(histogram, quantiles_are_those_of_a_sorted_list) {
   }
   std::sort(times.begin(), times.end());
   for (const double share : {0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0}) {
-    const auto rank = static_cast<std::size_t>(share * static_cast<double>(times.size()) + 0.5);
+    const auto rank = static_cast<std::size_t>(std::llround(share * static_cast<double>(times.size())));
     const auto exact = static_cast<double>(times[std::max<std::size_t>(rank, 1) - 1]);
     EXPECT_GE(static_cast<double>(h.quantile(share)), exact) << share;
     EXPECT_LE(static_cast<double>(h.quantile(share)), exact * (1 + 1.0 / 64)) << share;
