@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,9 @@ namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-[[noreturn]] void fail(const char* call) { throw lab_error{fmt::format("{}: {}", call, std::strerror(errno))}; }
+[[noreturn]] void fail(const char* call) {
+  throw lab_error{fmt::format("{}: {}", call, std::generic_category().message(errno))};
+}
 
 void allow_descriptors(rlim_t wanted) {
   rlimit limit{};

@@ -7,10 +7,11 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <fstream>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -30,7 +31,7 @@ cpu_set_t set_of(const std::vector<int>& cores) {
 cpu_set_t allowed_cores() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-    throw lab_error{fmt::format("sched_getaffinity: {}", std::strerror(errno))};
+    throw lab_error{fmt::format("sched_getaffinity: {}", std::generic_category().message(errno))};
   return allowed;
 }
 
@@ -50,14 +51,15 @@ core_split split_cores(int workers) {
 void bind_to(const std::vector<int>& cores) {
   const cpu_set_t set = set_of(cores);
   if (sched_setaffinity(0, sizeof set, &set) != 0)
-    throw lab_error{fmt::format("sched_setaffinity: {}", std::strerror(errno))};
+    throw lab_error{fmt::format("sched_setaffinity: {}", std::generic_category().message(errno))};
 }
 
 server_process::server_process(const std::vector<std::string>& command, const std::vector<int>& cores)
     : name_{command.at(0)} {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw lab_error{fmt::format("pipe2: {}", std::strerror(errno))};
+  if (pipe2(ends, O_CLOEXEC) != 0) throw lab_error{fmt::format("pipe2: {}", std::generic_category().message(errno))};
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const cpu_set_t set = set_of(cores);
@@ -75,7 +77,7 @@ server_process::server_process(const std::vector<std::string>& command, const st
   if (pid_ < 0) {
     const int why = errno;
     close(output_);
-    throw lab_error{fmt::format("fork: {}", std::strerror(why))};
+    throw lab_error{fmt::format("fork: {}", std::generic_category().message(why))};
   }
   setpgid(pid_, pid_);
   try {
