@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ramie::lab {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 /// The files of /proc that give one "Name:   1234 kB" a line.
 class kernel_table {
  public:
-  explicit kernel_table(const char* path) : path_{path} {
-    std::ifstream file{path};
+  explicit kernel_table(std::string path) : path_{std::move(path)} {
+    std::ifstream file{path_};
     for (std::string line; std::getline(file, line);) text_ += line + '\n';
     if (text_.size() == 1) throw lab_error{path_ + " cannot be read"};
   }
@@ -32,8 +33,8 @@ class kernel_table {
 
 }  // namespace
 
-memory_use read_memory_use() {
-  const kernel_table status{"/proc/self/status"};
+memory_use read_memory_use(const std::string& status_file) {
+  const kernel_table status{status_file};
   return {.resident_bytes = status.bytes("VmRSS"),
           .peak_resident_bytes = status.bytes("VmHWM"),
           .page_table_bytes = status.bytes("VmPTE")};

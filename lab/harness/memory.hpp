@@ -1,7 +1,8 @@
-// The memory of this process, as the kernel reports it.
+// The memory of a process, as the kernel reports it.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace ramie::lab {
 
@@ -11,8 +12,8 @@ struct memory_use {
   std::int64_t page_table_bytes;     // VmPTE; not part of VmRSS
 };
 
-/// Reads /proc/self/status. Throws lab_error if that cannot be read.
-memory_use read_memory_use();
+/// Reads a process's status file in /proc. Throws lab_error if it cannot be read.
+memory_use read_memory_use(const std::string& status_file = "/proc/self/status");
 
 /// Bytes available without swapping (MemAvailable). Throws lab_error.
 std::int64_t available_memory();

@@ -2,15 +2,14 @@
 
 #include <lab/harness/child.hpp>
 #include <lab/harness/error.hpp>
+#include <lab/harness/memory.hpp>
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -125,11 +124,7 @@ double server_process::cpu_seconds() const {
 }
 
 std::int64_t server_process::resident_bytes() const {
-  std::ifstream status{fmt::format("/proc/{}/status", pid_)};
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("VmRSS:", 0) == 0) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
-  }
-  throw lab_error{fmt::format("{} has ended", name_)};
+  return read_memory_use(fmt::format("/proc/{}/status", pid_)).resident_bytes;
 }
 
 }  // namespace ramie::lab

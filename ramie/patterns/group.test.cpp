@@ -1,8 +1,8 @@
 // Groups: who is in them, who is told, and what they get.
 #include <ramie/patterns/group.hpp>
 
-#include <ramie/actor/testing.hpp>
 #include <ramie/fiber/fork_join.hpp>
+#include <ramie/patterns/testing.hpp>
 #include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
@@ -17,29 +17,9 @@ namespace ramie {
 namespace {
 
 using namespace actor_tests;
+using namespace pattern_tests;
 
-struct news {
-  std::string text;
-};
-struct count {};
 struct gate {};
-
-class reader : public actor<reader> {
- public:
-  void on(const news&) { ++count_; }
-  int on(count) { return count_; }
-
- private:
-  int count_ = 0;
-};
-class other_reader : public actor<other_reader> {
- public:
-  void on(news n) { length_ += n.text.size(); }
-  std::size_t on(count) { return length_; }
-
- private:
-  std::size_t length_ = 0;
-};
 
 using readers = group<news>;
 using shared_readers = std::shared_ptr<readers>;

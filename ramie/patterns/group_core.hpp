@@ -1,8 +1,8 @@
 // What groups are without the type of their messages.
 //
-// Who is in a group, and who monitors it, are memberships (actor/membership.hpp) in the order in which they came, and
-// in a table by their actor. A core lives as long as its group or any of its memberships: an actor that ends just when
-// the group does finds the core, and perhaps nothing in it.
+// The members of a group and its watchers are memberships (actor/membership.hpp), in a list by the order in which they
+// came and in a table by their actor. A core lives as long as its group or any of its memberships: an actor that ends
+// just when the group does finds the core, and perhaps nothing in it.
 //
 // Notes are put into the watchers' mailboxes under the core's lock, so each watcher gets them in the order of what they
 // tell, and the list with which it began fits them.

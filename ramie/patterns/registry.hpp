@@ -18,6 +18,12 @@ bool register_actor(std::string name, actor_cell& c, const type_info& type);
 const scheduler& names_here();
 /// A counted reference, or null. Of any class, if `type` is null.
 actor_cell* find_actor(const scheduler& of, std::string_view name, const type_info* type) noexcept;
+template <class A>
+[[nodiscard]] std::optional<actor_ref<A>> find_actor_of(const scheduler& of, std::string_view name) {
+  actor_cell* found = find_actor(of, name, &type_of<A>());
+  if (found == nullptr) return std::nullopt;
+  return actor_ref<A>{found, any_actor::adopt{}};
+}
 }  // namespace detail
 
 /// Makes the actor known by this name, in its runtime, until it ends (a restart does not count) or unregister_name. An
@@ -32,16 +38,12 @@ bool register_name(std::string name, const actor_ref<A>& ref) {
 /// on a plain thread, which says in which runtime to look.
 template <class A>
 [[nodiscard]] std::optional<actor_ref<A>> whereis(std::string_view name) {
-  detail::actor_cell* found = detail::find_actor(detail::names_here(), name, &type_of<A>());
-  if (found == nullptr) return std::nullopt;
-  return actor_ref<A>{found, any_actor::adopt{}};
+  return detail::find_actor_of<A>(detail::names_here(), name);
 }
 /// The same in that runtime. Any thread.
 template <class A>
 [[nodiscard]] std::optional<actor_ref<A>> whereis(runtime& in, std::string_view name) {
-  detail::actor_cell* found = detail::find_actor(in.internals(), name, &type_of<A>());
-  if (found == nullptr) return std::nullopt;
-  return actor_ref<A>{found, any_actor::adopt{}};
+  return detail::find_actor_of<A>(in.internals(), name);
 }
 
 /// The same, whatever its class; an empty reference if there is none.

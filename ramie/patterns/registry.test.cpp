@@ -1,8 +1,8 @@
 // Names of actors.
 #include <ramie/patterns/registry.hpp>
 
-#include <ramie/actor/testing.hpp>
 #include <ramie/fiber/fork_join.hpp>
+#include <ramie/patterns/testing.hpp>
 #include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
@@ -15,27 +15,7 @@ namespace ramie {
 namespace {
 
 using namespace actor_tests;
-
-struct news {
-  std::string text;
-};
-struct count {};
-
-class reader : public actor<reader> {
- public:
-  void on(const news&) { ++count_; }
-  int on(count) { return count_; }
-
- private:
-  int count_ = 0;
-};
-class other_reader : public actor<other_reader> {
- public:
-  void on(news n) { length_ += n.text.size(); }
-
- private:
-  std::size_t length_ = 0;
-};
+using namespace pattern_tests;
 
 using words = std::vector<std::string>;
 

@@ -1,7 +1,7 @@
 // Routers: one of several, the first of several, all of several.
 #include <ramie/patterns/router.hpp>
 
-#include <ramie/actor/testing.hpp>
+#include <ramie/patterns/testing.hpp>
 #include <ramie/supervise/supervisor.hpp>
 
 #include <gtest/gtest.h>
@@ -17,24 +17,12 @@ namespace ramie {
 namespace {
 
 using namespace actor_tests;
+using namespace pattern_tests;
 
-struct news {
-  std::string text;
-};
-struct count {};
 struct key_of {
   int key;
 };
 struct gate {};
-
-class reader : public actor<reader> {
- public:
-  void on(const news&) { ++count_; }
-  int on(count) { return count_; }
-
- private:
-  int count_ = 0;
-};
 
 /// Does nothing until `go` is set, and then counts what it has got.
 class blocked : public actor<blocked> {
