@@ -95,21 +95,37 @@ run_result ask_many(session& s) {
   return {.seconds = seconds, .units = count, .ok = zeros == count};
 }
 
-run_result spawn_and_stop(session& s) {
+/// `spawn()` makes each.
+template <class Spawn>
+std::int64_t stopped_by_64(std::int64_t count, Spawn spawn) {
   constexpr std::int64_t batch = 64;
+  std::int64_t stopped = 0;
+  std::vector<ramie::actor_ref<adder>> actors;
+  actors.reserve(batch);
+  for (std::int64_t i = 0; i < count; ++i) {
+    actors.push_back(spawn());
+    actors.back().stop();
+    if (actors.size() < batch && i != count - 1) continue;
+    ramie::this_fiber::yield();
+    for (auto& a : actors) stopped += static_cast<std::int64_t>(a.join().normal());
+    actors.clear();
+  }
+  return stopped;
+}
+
+run_result spawn_and_stop(session& s) {
+  const std::int64_t count = s.parameter("count");
+  std::int64_t stopped = 0;
+  const double seconds = s.time([&] { stopped = stopped_by_64(count, [] { return ramie::spawn_actor<adder>(); }); });
+  return {.seconds = seconds, .units = count, .ok = stopped == count};
+}
+
+run_result spawn_in_pool(session& s) {
   const std::int64_t count = s.parameter("count");
   std::int64_t stopped = 0;
   const double seconds = s.time([&] {
-    std::vector<ramie::actor_ref<adder>> actors;
-    actors.reserve(batch);
-    for (std::int64_t i = 0; i < count; ++i) {
-      actors.push_back(ramie::spawn_actor<adder>());
-      actors.back().stop();
-      if (actors.size() < batch && i != count - 1) continue;
-      ramie::this_fiber::yield();
-      for (auto& a : actors) stopped += static_cast<std::int64_t>(a.join().normal());
-      actors.clear();
-    }
+    ramie::actor_pool<adder> pool;
+    stopped = stopped_by_64(count, [&] { return pool.spawn(); });
   });
   return {.seconds = seconds, .units = count, .ok = stopped == count};
 }
@@ -158,6 +174,7 @@ workload actors_workload() {
               {"ask", "a fiber asks an actor, and waits, again and again", true, ask_many},
               {"spawn", "actors that are made, stopped and joined, 64 at a time; a unit is an actor", true,
                spawn_and_stop},
+              {"pool", "the same actors as children of a pool", true, spawn_in_pool},
           },
       .standard_workers = "1",
   };

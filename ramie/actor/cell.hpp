@@ -28,6 +28,7 @@ struct actor_type : resident_type {
   message_function exit_act;              // its handler of exit_signal, null if it has none: it dies with its links
   std::size_t state_offset;
   bool plain_state;  // its destructor does nothing
+  const struct keeper_type* keeper = nullptr;
 };
 
 /// One waiter for an actor's end.

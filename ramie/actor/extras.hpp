@@ -32,6 +32,14 @@ struct actor_extras {
   void* record = nullptr;  // the supervisor's own: what it knows of this child
 };
 
+/// For actors of which somebody keeps a list, without making extras for each: see pool_core.hpp.
+struct keeper_type {
+  /// An incarnation ends, and the runtime goes on. True: the actor has a supervisor now, which decides.
+  bool (*ends)(actor_cell&, const exit_reason& why) noexcept;
+  /// It has ended for good, and nobody knows it yet.
+  void (*ended)(actor_cell&) noexcept;
+};
+
 /// The message of any_actor::stop, and what it does: a fiber actor looks for it itself.
 [[nodiscard]] bool is_stop(const message& m) noexcept;
 void heed_stop(actor_cell& c, const message& m) noexcept;

@@ -144,9 +144,11 @@ void actor_cell::end(exit_reason why) noexcept {
       // Then only the kind is known.
     }
   }
+  const keeper_type* const keeper = how().keeper;
+  const bool kept = keeper != nullptr && !ends_for_good && keeper->ends(*this, why);
   lock.lock();
   actor_extras* x = more.load(std::memory_order_relaxed);
-  const bool supervised = x != nullptr && x->supervisor != nullptr && !ends_for_good;
+  const bool supervised = keeper != nullptr ? kept : x != nullptr && x->supervisor != nullptr && !ends_for_good;
   begin_to_end(why, supervised ? waiting : closed);
   lock.unlock();
   if (x != nullptr) {
@@ -244,6 +246,7 @@ void actor_cell::finish(exit_reason why, bool known, bool silent) noexcept {
   known = end_ties(*this, monitors, why) || known || supervisor != nullptr;
   if (supervisor != nullptr) supervisor->release();
   if (!known && !silent && why.kind() == exit_kind::failed) report_lost_failure(*this, why);
+  if (how().keeper != nullptr) how().keeper->ended(*this);
   // Last, so that whoever has joined finds everybody else told.
   lock.lock();
   status |= ended;

@@ -58,6 +58,8 @@ enum class plant : std::uint8_t {
   refused_still_counted,          // incarnation.cpp: I8, requests that are refused still count as waiting
   room_left_to_nobody,            // posting.cpp: a sender that did not need its room does not let the next one in
   gone_too_late,                  // incarnation.cpp: I6, ties are taken out before `gone` is marked
+  pool_left_early,                // pool_core.cpp: L3, a child takes itself out of the list before it has ended
+  pool_listed_early,              // pool_core.cpp: L1, a child is in the list before it is enlisted
   mutex_unlock_unnoticed,         // mutex.cpp: M3 links the node although `locked` is already clear
   mutex_woken_left_on,            // mutex.cpp: M7, one that was woken and ran out of time leaves `woken` on
   mutex_favour_unattended,        // mutex.cpp: a favour begins while a waiter is parked and no wake-up is under way

@@ -3,6 +3,7 @@
 
 #include <ramie/actor/actor.hpp>
 #include <ramie/actor/extras.hpp>
+#include <ramie/supervise/pool.hpp>
 #include <ramie/supervise/supervisor_options.hpp>
 
 #include <chrono>
@@ -26,6 +27,8 @@ any_actor start_supervisor(const supervisor_options& options);
 /// Asks the supervisor to call `make`. Throws what that throws.
 any_actor start_child(actor_cell& supervisor, const child_options& spec, child_maker make, bool is_supervisor = false);
 any_actor start_child_supervisor(actor_cell& supervisor, const child_options& spec, const supervisor_options& options);
+any_actor start_child_pool(actor_cell& supervisor, const child_options& spec, const pool_options& options,
+                           std::shared_ptr<pool_core> pool);
 void supervise(actor_cell& child, actor_cell& supervisor, std::function<void(actor_cell&)> construct);
 
 /// `construct(cell)` makes the state, the first time and at each restart.
@@ -116,6 +119,14 @@ class supervisor_ref : public any_actor {
   /// Settings in `options` take precedence over `child.actor`.
   supervisor_ref spawn_supervisor(const supervisor_options& options, const child_options& child) const {
     return supervisor_ref{detail::start_child_supervisor(*cell(), child, options)};
+  }
+
+  /// A pool below this one, see pool_ref. When it is restarted, its children are gone.
+  template <class A>
+  pool_ref<A> spawn_pool(const pool_options& options = {}, const child_options& of_pool = {}) const {
+    auto pool = detail::make_pool<A>(options);
+    any_actor made = detail::start_child_pool(*cell(), of_pool, options, pool);
+    return pool_ref<A>{std::move(made), std::move(pool)};
   }
 
   /// Ends a child for good, without a restart of it or others. False if it is none of this supervisor's.

@@ -97,10 +97,27 @@ struct child_options {
   bool significant = false;
 };
 
+/// Options of a pool, and of all of its children. What has no comment is as in supervisor_options.
+struct pool_options {
+  child_lifetime lifetime = child_lifetime::temporary;
+  int max_restarts = 3;
+  std::chrono::nanoseconds within = std::chrono::seconds{5};
+  std::string name{};
+  std::size_t max_children = 0;
+  /// As child_options::shutdown, for all children together: they are ended at once.
+  std::chrono::nanoseconds shutdown{0};
+  /// Of each child.
+  actor_options actor{};
+  restart_backoff backoff{};
+  /// If it is there, each end is reported to the pool, and arguments of children are kept.
+  std::function<child_decision(const child_report&)> decide{};
+  std::function<void(const child_report&)> report{};
+};
+
 /// Thrown when a supervisor has supervisor_options::max_children children.
 class too_many_children : public error {
  public:
-  too_many_children() : error{"ramie: supervisor: it has supervisor_options::max_children children already"} {}
+  too_many_children() : error{"ramie: supervisor: it has max_children children already"} {}
 };
 
 /// What a child is doing.

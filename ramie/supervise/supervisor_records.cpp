@@ -3,6 +3,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/sched/residents.hpp>
+#include <ramie/supervise/pool_core.hpp>
 #include <ramie/worker/worker.hpp>
 
 #include <algorithm>
@@ -63,6 +64,10 @@ void supervisor_records::forget(child_record& c) noexcept {
 void supervisor_records::finish(child_record& c) noexcept {
   const any_actor who = c.who;
   forget(c);
+  finish_child(who);
+}
+
+void finish_child(const any_actor& who) noexcept {
   if (current_worker() != nullptr && who.cell()->take_over()) return who.cell()->finish_here();
   who.cell()->let_finish();
   // One that could not report its end finishes in a turn of its own, and one may be finished by the runtime that shuts
@@ -85,12 +90,38 @@ void supervisor_records::finish_all() noexcept {
   while (!children.empty()) finish(children.back());
 }
 
-void supervisor_records::leave_behind(actor_cell& supervisor, child_record& c) noexcept {
-  const std::string_view type = c.who.cell()->how().of->name();
+bool end_child(actor_cell& child, std::chrono::nanoseconds time) {
+  const auto here = std::source_location::current();
+  if (time.count() <= 0) {
+    if (child.kill(exit_reason{exit_kind::shutdown})) child.join(nullptr, true, here);
+    return true;
+  }
+  if (!child.kill(exit_reason{exit_kind::shutdown}, false)) return true;
+  auto deadline = deadline_after(time);
+  if (child.join(&deadline, true, here)) return true;
+  child.kill(exit_reason{exit_kind::killed});
+  deadline = deadline_after(time);
+  return child.join(&deadline, true, here);
+}
+
+void report_left_behind(actor_cell& supervisor, actor_cell& child, const char* id) noexcept {
+  const std::string_view type = child.how().of->name();
   std::fprintf(stderr, "ramie: supervisor \"%s\": child \"%s\" (%.*s) does not end, though killed; it is left behind\n",
-               name_of(&supervisor), c.spec.id.empty() ? name_of(c.who.cell()) : c.spec.id.c_str(),
-               static_cast<int>(type.size()), type.data());
+               name_of(&supervisor), id, static_cast<int>(type.size()), type.data());
+}
+
+void supervisor_records::leave_behind(actor_cell& supervisor, child_record& c) noexcept {
+  report_left_behind(supervisor, *c.who.cell(), c.spec.id.empty() ? name_of(c.who.cell()) : c.spec.id.c_str());
   forget(c);
+}
+
+child_record* supervisor_records::add_failed(const any_actor& who) noexcept {
+  if (!pool->keeps(*who.cell())) return nullptr;
+  try {
+    return &add(who, child_options{.lifetime = pool->lifetime, .shutdown = pool->shutdown}, false);
+  } catch (...) {
+    return nullptr;  // no memory: it ends
+  }
 }
 
 bool supervisor_records::may_restart() {

@@ -16,6 +16,8 @@
 
 namespace ramie::detail {
 
+class pool_core;
+
 struct child_record {
   any_actor who;
   child_options spec;
@@ -35,6 +37,7 @@ struct supervisor_records {
   std::map<std::string, child_record*, std::less<>> by_id;
   std::deque<steady::time_point> recent;
   std::uint64_t restarts = 0;
+  std::shared_ptr<pool_core> pool;  // of a pool: `children` are those of its children that have failed
   // The default report, ten a second at most.
   steady::time_point told_since{};
   std::uint32_t told = 0;
@@ -50,6 +53,8 @@ struct supervisor_records {
   void admit(const child_options& spec) const;
   /// Throws std::bad_alloc; then the child is ended.
   child_record& add(const any_actor& who, const child_options& spec, bool is_supervisor);
+  /// One of the pool's, at its first report. Null: it is not restarted, whatever it was; let it finish.
+  child_record* add_failed(const any_actor& who) noexcept;
   /// Null: it is none of the children.
   [[nodiscard]] static child_record* find(const actor_cell& supervisor, const any_actor& who) noexcept;
   [[nodiscard]] child_record* find(std::string_view id) const noexcept;
@@ -62,10 +67,14 @@ struct supervisor_records {
   std::chrono::nanoseconds delay_of(child_record& c) noexcept;
   /// Tells the hook, or standard error.
   void tell(actor_cell& supervisor, const child_report& r);
-
- private:
   void forget(child_record& c) noexcept;
 };
+
+/// Ends an incarnation. False: it did not end in time (child_options::shutdown).
+bool end_child(actor_cell& child, std::chrono::nanoseconds time);
+/// A child that rests has ended for good when this returns.
+void finish_child(const any_actor& who) noexcept;
+void report_left_behind(actor_cell& supervisor, actor_cell& child, const char* id) noexcept;
 
 /// Throws invalid_argument, std::bad_alloc.
 std::shared_ptr<supervisor_records> make_records(const supervisor_options& options);

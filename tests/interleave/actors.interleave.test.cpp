@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -215,6 +216,56 @@ void a_supervisor_ends_beside_its_children() {
 TEST(supervisors, wait_for_their_children_however_long_they_take) {
   expect_sound("a supervisor ends beside its children", {.seeds = 3000},
                in_runtime(a_supervisor_ends_beside_its_children));
+}
+
+/// Its end takes a while.
+class pooled : public actor<pooled> {
+ public:
+  explicit pooled(std::shared_ptr<detail::atomic<int>> alive) : alive_{std::move(alive)} { alive_->fetch_add(1); }
+  ~pooled() {
+    for (int i = pick(8); i != 0; --i) this_fiber::yield();
+    alive_->fetch_sub(1);
+  }
+  void on(fail_now) { throw 1; }
+
+ private:
+  std::shared_ptr<detail::atomic<int>> alive_;
+};
+/// A pool ends while a child fails or leaves and another is being made: whoever has seen its end finds nothing of it.
+void a_pool_ends_beside_its_children() {
+  auto alive = std::make_shared<detail::atomic<int>>(0);
+  std::optional<actor_pool<pooled>> pool{pool_options{.lifetime = static_cast<child_lifetime>(pick(3)),
+                                                      .max_restarts = 100,
+                                                      .within = 1h,
+                                                      .report = [](const child_report&) {}}};
+  const auto first = pool->spawn(alive);
+  any_actor second;
+  auto maker = spawn([&second, alive, ref = pool_ref<pooled>{*pool}] {
+    try {
+      second = ref.spawn(alive);
+    } catch (const actor_down&) {
+    }
+  });
+  if (pick(2) == 0) first.tell(fail_now{});
+  else if (pick(2) == 0) first.stop();
+  if (pick(2) == 0) this_fiber::yield();
+  if (pick(4) == 0) pool->stop_child(first);
+  pool.reset();
+  check(!first.alive(), "a child has not ended");
+  maker.join();
+  check(!second || !second.alive(), "a child that came late has not ended");
+  check(alive->load() == 0, "a child outlives its pool");
+}
+TEST(pools, end_with_all_children) {
+  expect_sound("a pool ends beside its children", {.seeds = 3000}, in_runtime(a_pool_ends_beside_its_children));
+}
+TEST(pools, whose_children_leave_too_early_are_found) {
+  expect_found(plant::pool_left_early, "a child leaves its pool early", {.seeds = 20'000, .steps_most = 50'000},
+               in_runtime(a_pool_ends_beside_its_children));
+}
+TEST(pools, whose_children_are_listed_too_early_are_found) {
+  expect_found(plant::pool_listed_early, "a child is listed early", {.seeds = 20'000, .steps_most = 50'000},
+               in_runtime(a_pool_ends_beside_its_children));
 }
 
 // ---- the end of a runtime
