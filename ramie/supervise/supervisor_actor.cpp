@@ -88,7 +88,9 @@ bool supervisor_actor::on(const stop_request& r) {
   child_record* c = find(r.who);
   if (c != nullptr) {
     if (records_->pool) records_->pool->let_leave(*r.who.cell());
+    const bool holds_up = c->state == child_state::restarting;
     forget(*c);
+    if (holds_up) go_on_without();
     return true;
   }
   if (!records_->pool || !records_->pool->let_leave(*r.who.cell())) return false;
@@ -106,6 +108,7 @@ id_answer supervisor_actor::on(const id_request& r) {
   child_record* c = records_->find(r.id);
   if (c == nullptr) return a;
   a.who = c->who;
+  const bool holds_up = c->state == child_state::restarting && r.is != id_request::what::find;
   if (r.is == id_request::what::stop && c->spec.lifetime != child_lifetime::temporary) {
     if (end(*c)) c->state = child_state::stopped;
     a.done = true;
@@ -121,6 +124,7 @@ id_answer supervisor_actor::on(const id_request& r) {
       a.failure = std::current_exception();
     }
   }
+  if (holds_up) go_on_without();
   return a;
 }
 
@@ -261,6 +265,15 @@ void supervisor_actor::go_on(child_record& cause) {
     }
     if (strategy == restart::one_for_one) return;
   }
+}
+
+/// One that was to be restarted with others, or before them, was dealt with otherwise.
+void supervisor_actor::go_on_without() {
+  if (records_->options.strategy == restart::one_for_one) return;
+  auto& children = records_->children;
+  const auto next = std::find_if(children.begin(), children.end(),
+                                 [](const child_record& c) { return c.state == child_state::restarting; });
+  if (next != children.end()) go_on(*next);
 }
 
 /// Throws what the constructor throws.

@@ -81,6 +81,7 @@ class supervisor_actor : public actor<supervisor_actor> {
   void restart_after(child_record& c, std::chrono::nanoseconds delay);
   void end_others(const child_record& cause);  // S3
   void go_on(child_record& cause);             // S4
+  void go_on_without();
   void start(child_record& c);
   bool end(child_record& c);
   void forget(child_record& c);
