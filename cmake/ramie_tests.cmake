@@ -290,6 +290,14 @@ function(ramie_add_project_tests)
       set_tests_properties(trace.${example} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
                                                       "PYTHONDONTWRITEBYTECODE=1")
     endforeach()
+    # By plain sockets, and by the real clients.
+    foreach(client IN ITEMS sockets redis-cli redis-benchmark)
+      add_test(
+        NAME example.redis_server.${client} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/examples/redis_server_test.py"
+                                                    "${PROJECT_BINARY_DIR}/bin/example_redis_server" ${client})
+      set_tests_properties(example.redis_server.${client} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example SKIP_RETURN_CODE 77
+                                                                     ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+    endforeach()
   endif()
 
   # The library measures the stack that a program's fibers use; the tool computes it.

@@ -16,6 +16,8 @@ build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-d
 component_packages=(prometheus-cpp-dev)
 # For tests that make a virtual environment of Python.
 venv_packages=(python3-venv)
+# Clients that examples are tested with.
+client_packages=(redis-tools=redis-cli)
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
 plot_packages=(python3-matplotlib)
 browser_packages=(chromium=chromium fonts-dejavu-core)
@@ -94,6 +96,7 @@ need() {
 # is no failure.
 need_for_components() {
   (need "${component_packages[@]}") || leave_out "ramie::prometheus and its tests (${component_packages[*]})"
+  (need "${client_packages[@]}") || leave_out "the tests of redis_server by redis-cli and redis-benchmark (${client_packages[*]%%=*})"
   command -v conan >/dev/null || python3 -c 'import ensurepip' 2>/dev/null || (need "${venv_packages[@]}") ||
     leave_out "the test consumer.conan (${venv_packages[*]})"
 }
