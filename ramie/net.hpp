@@ -14,4 +14,5 @@
 #include <ramie/net/select.hpp>
 #include <ramie/net/signals.hpp>
 #include <ramie/net/stream.hpp>
+#include <ramie/net/watch.hpp>
 #include <ramie/poll/io_error.hpp>

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -101,6 +102,11 @@ result set_nonblocking(int fd) noexcept {
   if (own < 0 || ((own & FD_CLOEXEC) == 0 && ::fcntl(fd, F_SETFD, own | FD_CLOEXEC) < 0)) return -errno;
   return 0;
 }
+result watch() noexcept { return checked(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)); }
+result watch_add(int fd, const char* path, std::uint32_t events) noexcept {
+  return checked(::inotify_add_watch(fd, path, events));
+}
+result watch_remove(int fd, int number) noexcept { return checked(::inotify_rm_watch(fd, number)); }
 bool is_ready(int fd, short events) noexcept {
   pollfd one{fd, events, 0};
   return ::poll(&one, 1, 0) != 0;

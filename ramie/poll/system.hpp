@@ -39,7 +39,10 @@ result set_option(int fd, int level, int name, int value) noexcept;
 result get_option(int fd, int level, int name) noexcept;  // an int
 result local_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept;
 result peer_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept;
-result set_nonblocking(int fd) noexcept;       // and close-on-exec
+result set_nonblocking(int fd) noexcept;  // and close-on-exec
+result watch() noexcept;                  // an inotify object; non-blocking, close-on-exec
+result watch_add(int fd, const char* path, std::uint32_t events) noexcept;
+result watch_remove(int fd, int number) noexcept;
 bool is_ready(int fd, short events) noexcept;  // poll(2)'s, at once
 void close(int fd) noexcept;
 
