@@ -12,7 +12,7 @@ from compare import budget, install, manifest, store
 from compare.cases import all_cases, matrix_cases, too_large
 from compare.plan import MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, mallocs_here, turns
 from compare.progress import Progress, readable_time
-from compare.sampling import take_sample
+from compare.sampling import cores_for, take_sample
 from compare.verdict import summary_table
 
 RESULTS = install.ROOT / "build" / "compare"
@@ -161,7 +161,8 @@ class Comparison:
             environment = {name: install.expanded(value, peer) for name, value in environment.items()}
         start = time.monotonic()
         sample = {"group": group.key, "contestant": contestant.key, "round": round_number}
-        sample.update(take_sample(command, environment, install.ROOT, self.timeout_s))
+        cores = None if group.case.binds_itself else cores_for(group.workers)
+        sample.update(take_sample(command, environment, install.ROOT, self.timeout_s, cores))
         self.progress.learn((group.key, contestant.key), time.monotonic() - start)
         if not sample["ok"]:
             self.failed.add((group.key, contestant.key))

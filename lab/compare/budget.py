@@ -3,8 +3,9 @@
 In the first round every contestant runs. Its times tell how long a further round of each group takes, so the rest is then planned:
  1. Of a system with several styles only the best one stays; ramie's reference always does.
  2. A slow contestant runs in at most TURNS_OF_THE_SLOW rounds: its ratios are far from 1 anyway.
- 3. Each group gets ROUNDS_LEAST rounds if there is time for all of them, since two pairs prove nothing: first the experiments,
-    then others of the verdict, then the rest, each time cheap ones first. Then all of these get one more, as often as time allows.
+ 3. Each group gets ROUNDS_LEAST rounds if there is time for all of them, since two pairs beside the first, which chooses the style,
+    prove nothing: first the experiments, then others of the verdict, then the rest, each time cheap ones first. Then all of these
+    get one more, as often as time allows.
 If even the first round takes too long, the part of it that is left when FIRST_SHARE of the time is used is left out, and named.
 """
 
@@ -12,7 +13,7 @@ from compare import analysis, store
 
 FIRST_SHARE = 0.7  # of the time, for the first round; picked out of thin air
 SLOW_TURN_S = 2.5
-ROUNDS_LEAST = 3  # that give a useful interval
+ROUNDS_LEAST = 4  # three pairs give a useful interval, and the first round only chooses styles
 TURNS_OF_THE_SLOW = ROUNDS_LEAST
 
 
@@ -21,13 +22,13 @@ def system_of(contestant):
 
 
 def best_of_each_system(samples_by_contestant, reference, metric, more_is_better):
-    """The contestants that stay."""
+    """The contestants that stay, by the first round alone: its samples do not count in the figures (verdict.later)."""
     best = {}
     for key, samples in samples_by_contestant.items():
         values = analysis.values_by_round(samples, metric)
         if not values:
             continue
-        value = analysis.median(values.values()) * (-1 if more_is_better else 1)
+        value = values[min(values)] * (-1 if more_is_better else 1)
         system = system_of(key)
         if key == reference or system not in best or (value < best[system][0] and best[system][1] != reference):
             best[system] = (value, key)

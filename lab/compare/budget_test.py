@@ -27,18 +27,18 @@ class Rounds(unittest.TestCase):
     def test_no_more_than_wanted(self):
         self.assertEqual(self.planned({"a": 1, "b": 1}, 1000, most=5), {"a": 5, "b": 5})
 
-    def test_better_three_rounds_of_some_than_two_of_all(self):
-        self.assertEqual(self.planned({"a": 1, "b": 1.5, "c": 2}, 5), {"a": 3, "b": 3, "c": 1})
+    def test_better_four_rounds_of_some_than_three_of_all(self):
+        self.assertEqual(self.planned({"a": 1, "b": 1.5, "c": 1.6}, 8.3), {"a": 4, "b": 4, "c": 1})
 
     def test_cheap_ones_go_on_where_dear_ones_cannot(self):
         self.assertEqual(self.planned({"a": 1, "b": 100}, 5), {"a": 6, "b": 1})
-        self.assertEqual(self.planned({"a": 1, "b": 100}, 203), {"a": 4, "b": 3})
+        self.assertEqual(self.planned({"a": 1, "b": 100}, 303), {"a": 4, "b": 4})
 
     def test_those_of_the_verdict_go_first(self):
-        self.assertEqual(self.planned({"a": 1, "b": 2}, 4, first=("b",)), {"a": 1, "b": 3})
+        self.assertEqual(self.planned({"a": 1, "b": 2}, 6, first=("b",)), {"a": 1, "b": 4})
         self.assertEqual(self.planned({"a": 1, "b": 2}, 9, first=("b",)), {"a": 4, "b": 4})
 
-    def test_fewer_than_three_where_no_more_are_wanted(self):
+    def test_fewer_than_four_where_no_more_are_wanted(self):
         self.assertEqual(self.planned({"a": 1}, 100, most=2), {"a": 2})
 
     def test_without_time_there_are_no_more(self):
@@ -55,15 +55,22 @@ class Plans(unittest.TestCase):
         goes_on = [c.key for c in g.contestants if p.has_turn(g, c, 1)]
         self.assertEqual(goes_on, ["ramie/channel", "tea/mug"])  # the reference, although another style was better
 
+    def test_later_rounds_do_not_change_the_choice(self):
+        g = group("skynet", "ramie/channel", "tea/cup", "tea/mug")
+        first = samples(g, ramie_channel=(50, 1), tea_cup=(500, 1), tea_mug=(400, 1))
+        unlucky = [{**sample, "round": 1, "ns_per_unit": 900} for sample in first if sample["contestant"] == "tea/mug"]
+        p = self.plan([g], first + unlucky, done=2)
+        self.assertEqual([c.key for c in g.contestants if p.has_turn(g, c, 2)], ["ramie/channel", "tea/mug"])
+
     def test_who_has_failed_does_not(self):
         g = group("skynet", "ramie/channel", "tea/cup")
         p = self.plan([g], samples(g, ramie_channel=(50, 1), tea_cup=(None, 1)))
         self.assertEqual([c.key for c in g.contestants if p.has_turn(g, c, 1)], ["ramie/channel"])
 
-    def test_the_slow_have_three_turns(self):
+    def test_the_slow_have_three_turns_that_count(self):
         g = group("skynet", "ramie/channel", "tea/cup")
         p = self.plan([g], samples(g, ramie_channel=(50, 0.1), tea_cup=(500, 4)))
-        self.assertEqual([p.has_turn(g, g.contestants[1], n) for n in (1, 2, 3)], [True, True, False])
+        self.assertEqual([p.has_turn(g, g.contestants[1], n) for n in (1, 2, 3, 4)], [True, True, True, False])
         self.assertTrue(p.has_turn(g, g.contestants[0], 6))
 
     def test_there_are_as_many_rounds_as_fit(self):

@@ -32,6 +32,7 @@ class Case:
     spread: bool = False  # shown against the number of workers, if none is asked for
     headline: bool = True  # has a line in the report's verdict
     label: str = ""  # what distinguishes it within its family
+    binds_itself: bool = False  # to its cores, for it has several processes
 
     @property
     def key(self):
@@ -74,7 +75,7 @@ def mixed_cases(size):
                   {**messages, "messages-only": 1}, label="messages", spread=size == "full")]
     if both:
         cases.append(Case("mixed", "3 mixed case", "Rings of actors beside factorisations", "mixed", "message",
-                          ("actor",), both, warmup=0, rounds_max=3, metric="seconds",
+                          ("actor",), both, warmup=0, rounds_max=4, metric="seconds",
                           metric_title="seconds, all together", label="whole"))
     return cases
 
@@ -149,7 +150,8 @@ def echo_case(connections, size, label, rate=0, metric="figures.server_cpu_ns_pe
     return Case("echo", "6 echo", f"{connections:,} connection{'s' if connections > 1 else ''}, {size:,} bytes"
                 + (f", {rate:,} requests a second" if rate else ""), "echo", "request", ("fiber",),
                 {"connections": connections, "size": size, "rate": rate, **more}, warmup=0, metric=metric, metric_title=metric_title,
-                memory="figures.resident_bytes_per_connection", label=label, rounds_max=11)
+                memory="figures.resident_bytes_per_connection", label=label, rounds_max=11,
+                binds_itself=True)
 
 
 def echo_cases(size):

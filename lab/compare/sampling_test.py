@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -27,6 +28,22 @@ class Samples(unittest.TestCase):
     def test_the_environment_is_passed_on(self):
         sample = self.sample("import os, json; print(json.dumps({'ok': os.environ['TEA'] == 'hot', 'ns_per_unit': 1}))")
         self.assertTrue(sample["ok"])
+
+    def test_a_process_gets_as_many_cores_as_workers(self):
+        text = "import os, json; print(json.dumps({'ok': True, 'ns_per_unit': len(os.sched_getaffinity(0))}))"
+        self.assertEqual(sampling.take_sample(program(text), {}, "/", 30, {min(os.sched_getaffinity(0))})["ns_per_unit"], 1)
+        self.assertIsNone(sampling.cores_for(len(os.sched_getaffinity(0))))
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertEqual(len(sampling.cores_for(1)), 1)
+
+    def test_more_busy_cores_than_workers_are_refused(self):
+        printed = {"ok": True, "ns_per_unit": 5.0, "workers": 1, "busy_cores": [0.98, 1.86], "seconds": [0.1, 0.1]}
+        sample = self.sample(f"print({json.dumps(json.dumps(printed))})")
+        self.assertEqual((sample["ok"], sample["error"]), (False, "kept 1.86 cores busy with 1 worker"))
+        printed["seconds"] = [0.1, 0.00001]  # of which the reading of the clocks takes half
+        self.assertTrue(self.sample(f"print({json.dumps(json.dumps(printed))})")["ok"])
+        printed["workers"], printed["seconds"] = 2, [0.1, 0.1]
+        self.assertTrue(self.sample(f"print({json.dumps(json.dumps(printed))})")["ok"])
 
     def test_a_wrong_result(self):
         sample = self.sample("print('{\"ok\": false, \"ns_per_unit\": 1}')")

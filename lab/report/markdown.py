@@ -5,9 +5,11 @@ counts with the best of the styles named here, and the row names its construct.
 """
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from compare import analysis, store
+from compare import verdict as compare_verdict
 from compare.analysis import number
 
 from report import model
@@ -52,11 +54,24 @@ class MarkdownError(Exception):
     """The document has no marks, or the results are no comparison."""
 
 
-def ratio_text(ratio):
-    """Bold where ramie is better beyond doubt; the sign means that no difference can be shown."""
+def ratio_text(line, confirmed):
+    """Bold where ramie is better in a second session too; the sign means that no difference can be shown."""
+    ratio = line.ratio
     if ratio.verdict == analysis.UNDECIDED:
         return f"≈ {number(ratio.ratio)}x"
-    return f"**{number(ratio.ratio)}x**" if ratio.verdict == analysis.FASTER else f"{number(ratio.ratio)}x (ramie is worse)"
+    if ratio.verdict == analysis.SLOWER:
+        return f"{number(ratio.ratio)}x (ramie is worse)"
+    return f"**{number(ratio.ratio)}x**" if (line.group, line.contestant) in confirmed else f"{number(ratio.ratio)}x"
+
+
+def confirmed_by(results, other):
+    """{(group, contestant)} in which ramie is better by these other results. Throws MarkdownError if they are of the same session."""
+    began, other_began = (datetime.strptime(r["started"], "%Y-%m-%dT%H:%M:%S%z") for r in (results, other))
+    if abs(other_began - began) < timedelta(hours=1):
+        raise MarkdownError("--confirm: the two comparisons began less than an hour apart")
+    m = model.Model(other)
+    return {(line.group, line.contestant) for lines in m.lines.values() for line in lines
+            if line.ratio and line.ratio.verdict == analysis.FASTER}
 
 
 def key_of(case):
@@ -67,17 +82,17 @@ def best_of(m, case, system, styles):
     """The line of the best of these styles; None if none of them has a ratio. Less is better in all rows."""
     lines = [line for line in m.lines[case["group"]] if model.system_of(line.contestant) == system and line.ratio
              and model.style_of(line.contestant) in styles]
-    return min(lines, key=lambda line: line.value, default=None)
+    return compare_verdict.best_of(lines)
 
 
-def peers_of(m, cases, front):
+def peers_of(m, cases, front, confirmed):
     """[(ratios, text)]: one for each peer, the closest first."""
     found = []
     for system, (construct, styles) in front.peers.items():
         lines = [best_of(m, case, system, styles) for case in cases]
         if any(lines):
             ratios = [line.ratio for line in lines if line]
-            cell = " / ".join(ratio_text(line.ratio) if line else "-" for line in lines)
+            cell = " / ".join(ratio_text(line, confirmed) if line else "-" for line in lines)
             found.append((ratios, f"{m.names[system].replace('|', chr(92) + '|')} {construct} {cell}"))
     return sorted(found, key=lambda peer: min(ratio.ratio for ratio in peer[0]))
 
@@ -88,7 +103,7 @@ def standing(peers):
     return 0 if analysis.SLOWER in verdicts else 1 if analysis.UNDECIDED in verdicts else 2
 
 
-def table_of(m):
+def table_of(m, confirmed):
     by_key = {}
     for case in m.cases:
         if not case["oversubscribed"]:
@@ -96,7 +111,7 @@ def table_of(m):
     rows = []
     for front in ROWS:
         cases = sorted(by_key.get(front.case, []), key=lambda case: case["workers"])
-        peers = peers_of(m, cases, front)
+        peers = peers_of(m, cases, front, confirmed)
         if peers:
             own = " / ".join(number(m.lines[case["group"]][0].value) for case in cases)
             rows.append((standing(peers), f"| {front.text} | {front.construct} {own} | {'<br>'.join(text for _, text in peers)} |"))
@@ -123,12 +138,12 @@ def machine_text(machine):
     return f"{machine.get('cpu', '?')}, {machine.get('cores_allowed', '?')} cores{f', Linux {kernel}' if kernel else ''}"
 
 
-def verdict(results):
-    """Throws MarkdownError."""
+def verdict(results, other=None):
+    """`other`: results of a second session. Throws MarkdownError."""
     m = model.Model(results)
     if not m.peers():
         raise MarkdownError("the results are of ramie alone; see ./run compare")
-    table = table_of(m)
+    table = table_of(m, confirmed_by(results, other) if other else set())
     machine = results["machine"]
     workers = sorted({case["workers"] for case in m.cases if not case["oversubscribed"]})
     rounds = max((sample["round"] for sample in results["samples"]), default=0) + 1
@@ -139,10 +154,12 @@ def verdict(results):
     load = analysis.median(loads) if loads else 0
     busy = (" **The machine was busy with other programs, so all times are too long; read the ratios only.**"
             if load > 1 + (machine.get("cores_allowed") or 1) else "")
+    bold = (f"Bold: ramie is better in this session and in that of {other['started'][:16].replace('T', ' ')}." if other else
+            "Nothing is bold, for this is one session: another hour may give other ratios.")
     return (f"{table}\n\n"
             f"{' / '.join(map(str, workers))} worker{'s' if max(workers) > 1 else ''}; lower is better. `4x`: the peer takes four times what "
             f"ramie takes, each in the fastest style that we wrote for it. A ratio is the median of up to {rounds} paired runs. "
-            f"Bold: ramie is better, with 95 % confidence; ≈: no difference could be measured."
+            f"{bold} ≈: no difference could be measured."
             f"{all_cores} Other machines give other ratios.{busy}\n\n"
             f"Measured by `{command_of(results['choice'])}`, {results['started'][:10]}, ramie {machine.get('ramie_revision', '?')}, on "
             f"{machine_text(machine)}, load average {number(load) if loads else '?'}."
@@ -159,9 +176,9 @@ def write_into(path, text):
     path.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
-def run(results_path, into):
+def run(results_path, other_path, into):
     """The table on standard output, or in a document."""
-    text = verdict(store.load(results_path))
+    text = verdict(store.load(results_path), store.load(other_path) if other_path else None)
     if into is None:
         print(text, end="")
     else:

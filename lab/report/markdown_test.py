@@ -27,14 +27,18 @@ def made_up():
                for c, (_, values, _) in zip(cases, groups) for key, value in values.items() for r in range(7)]
     peers = {key: {"name": name, "version": version} for key, name, version in
              (("go", "Go", "go1.24"), ("rayon", "rayon", ""), ("tokio", "tokio", ""), ("chili", "a | b", ""))}
-    return {"program": "ramie compare", "format": 1, "started": "2026-11-22T01:02:03", "choice": {"size": "quick", "workloads": ["skynet"]},
+    return {"program": "ramie compare", "format": 1, "started": "2026-11-22T01:02:03+0000", "choice": {"size": "quick", "workloads": ["skynet"]},
             "machine": {"cpu": "made up", "cores_allowed": 2, "kernel": "Linux 6.18.1-x", "ramie_revision": "abc"}, "peers": peers,
             "cases": cases, "samples": samples}
 
 
+def at(started):
+    return {**made_up(), "started": started}
+
+
 class Verdict(unittest.TestCase):
     def setUp(self):
-        self.text = markdown.verdict(made_up())
+        self.text = markdown.verdict(made_up(), at("2026-11-22T02:02:03+0000"))
         self.rows = [line for line in self.text.splitlines() if line.startswith("|")][2:]
 
     def test_a_row_for_each_case_that_belongs_on_a_front_page(self):
@@ -47,10 +51,27 @@ class Verdict(unittest.TestCase):
         self.assertNotIn("(ramie is worse)", self.rows[1])
 
     def test_the_best_style_of_the_same_construct(self):
-        self.assertIn("| fiber and `channel` 50.0 / 50.0 |", self.rows[1])  # the reference; without the oversubscribed one
+        self.assertIn("| fiber and `channel` 50.1 / 50.1 |", self.rows[1])  # the reference; without the oversubscribed one
         self.assertIn("Go goroutine and `chan` **18.0x** / **18.0x**", self.rows[1])
         self.assertIn("tokio task and `mpsc` **4.00x** / **4.00x**", self.rows[1])  # joining is another construct
         self.assertIn("a \\| b `join` 0.400x (ramie is worse) / 0.400x (ramie is worse)<br>rayon", self.rows[0])
+
+    def test_one_session_has_nothing_in_bold(self):
+        text = markdown.verdict(made_up())
+        self.assertIn("Go goroutine and `chan` 18.0x / 18.0x", text)
+        self.assertNotIn("**", text)
+        self.assertIn("one session", text)
+
+    def test_what_the_other_session_does_not_confirm_is_not_bold(self):
+        other = at("2026-11-22T09:00:00+0000")
+        for sample in other["samples"]:
+            if sample["contestant"] == "go/buffered" and sample["group"] == "skynet, 2w":
+                sample["ns_per_unit"] = 50 + sample["round"] % 2
+        self.assertIn("Go goroutine and `chan` **18.0x** / 18.0x", markdown.verdict(made_up(), other))
+
+    def test_two_comparisons_of_the_same_hour_are_one_session(self):
+        with self.assertRaises(markdown.MarkdownError):
+            markdown.verdict(made_up(), at("2026-11-22T01:30:00+0000"))
 
     def test_what_cannot_be_told_apart_is_not_claimed(self):
         self.assertIn("rayon `join` ≈ ", self.rows[0])

@@ -22,7 +22,8 @@ class Model:
         self.names = {key: peer["name"] for key, peer in results["peers"].items()} | NAMES
         # The first colour is ramie's alone.
         self.colours = {"ramie": 0} | {system: 1 + index % 19 for index, system in enumerate(sorted(results["peers"]))}
-        self.lines = {case["group"]: verdict.lines_of(results, case) for case in self.cases}
+        limit = verdict.limit_of(results)
+        self.lines = {case["group"]: verdict.lines_of(results, case, limit) for case in self.cases}
 
     def name(self, contestant):
         """Its name on the page: "Go channel"; ramie alone needs no name."""
@@ -61,7 +62,8 @@ class Model:
         return sorted({system_of(c) for case in self.cases for c in case["contestants"]} - {"ramie"})
 
     def best(self, case, system):
-        return verdict.best_of_system(self.results, case, system)
+        lines = [line for line in self.lines[case["group"]] if system_of(line.contestant) == system]
+        return verdict.best_of(lines, case["more_is_better"])
 
     def tally(self):
         """{verdict: count}, over every peer's best style of every headline case."""
