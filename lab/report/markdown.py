@@ -34,7 +34,7 @@ ROWS = (
         "boost_fiber": ("fiber", ("round_robin",)), "std_thread": ("thread", ("threads",))}),
     Front("skynet-fork-join", "a tree of 10-way fork/join: ns a node", "`fork_join`", {
         "chili": ("`join`", ("join",)), "rayon": ("`join`", ("join",)), "onetbb": ("`task_group`", ("task_group", "parallel_invoke")),
-        "openmp": ("task", ("task",))}),
+        "openmp": ("task", ("task",)), "jdk_fork_join": ("`RecursiveAction`", ("fork",))}),
     Front("skynet", "the same tree, each node a lightweight thread that reports over a channel: ns a node", "fiber and `channel`", {
         "go": ("goroutine and `chan`", ("channel", "buffered")),
         "tokio": ("task and `mpsc`", ("mpsc", "current_thread-mpsc")),
