@@ -6,6 +6,7 @@
 #include <ramie/patterns/dead_letters.hpp>
 #include <ramie/patterns/event_bus.hpp>
 #include <ramie/patterns/group.hpp>
+#include <ramie/patterns/message_trace.hpp>
 #include <ramie/patterns/registry.hpp>
 #include <ramie/patterns/router.hpp>
 #include <ramie/patterns/state_machine.hpp>

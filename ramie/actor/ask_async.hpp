@@ -79,8 +79,8 @@ void act_on_async_ask(message& self, message_verb verb, void* context) {
     async_ask_guard<node_type> guard{node};
     node.flags &= static_cast<std::uint8_t>(~message::kept);
     node.sink.set_exception(refusal_of(*static_cast<const discarded*>(context)));
-  } else if (verb == message_verb::type) {
-    *static_cast<const type_info**>(context) = &type_of<M>();
+  } else {
+    describe_payload(node.body, verb, context);
   }
 }
 

@@ -129,6 +129,15 @@ bool actor_cell::handle_burst(std::uint32_t budget, stack* here) {
   return false;
 }
 
+namespace {
+/// Timers send what a trace has not seen: whoever fires them runs no code of the user's.
+void trace_own(actor_cell& c, message& m) noexcept {
+  if (message_traces.load(std::memory_order_relaxed) != 0 &&
+      (m.flags & (message::own | message::lifecycle)) == message::own) [[unlikely]]
+    trace_timed(c, m);
+}
+}  // namespace
+
 // One that was counted before, or counts for nothing, or is for one incarnation only, or has no payload yet. False: it
 // is gone.
 bool actor_cell::begin_special(message& m) {
@@ -136,11 +145,17 @@ bool actor_cell::begin_special(message& m) {
     handled.store(handled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m.flags &= static_cast<std::uint8_t>(~(message::kept | message::counted));  // `kept` now says: stashed again
   if (!is_stale(*this, m)) {
-    if ((m.flags & message::late) == 0) return true;
+    if ((m.flags & message::late) == 0) {
+      trace_own(*this, m);
+      return true;
+    }
     handling = &m;  // as such it is dropped if this throws
     making now{this};
     m.act(m, message_verb::make, &now);
-    if (!now.unwanted) return true;
+    if (!now.unwanted) {
+      trace_own(*this, m);
+      return true;
+    }
   }
   discarded context{this, letter_fate::down};
   m.act(m, message_verb::discard, &context);
@@ -386,9 +401,13 @@ void enlist_cell(actor_cell& c) {
     // Its constructor gave no reference away, so nobody can send yet: the lock is left to its first user.
     c.scheduled = false;
     enlist_resident(c);
+    if (message_traces.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      trace_from_start(c);
     return;
   }
   enlist_resident(c);
+  if (message_traces.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    trace_from_start(c);
   if (serves) {
     make_resident_ready(c);
     return;

@@ -87,6 +87,8 @@ struct actor_cell : resident {
   }
   /// As `post`, but a full mailbox that would block returns `full` and leaves the message to the caller.
   tell_status try_post(message* m, bool before_others);
+  /// The same, and is not shown to message traces.
+  tell_status try_post_unseen(message* m, bool before_others);
   /// Suspends while the mailbox is full and the actor lives. Throws `cancelled`. False: `deadline` came first.
   bool wait_for_room(std::source_location from, const steady::time_point* deadline = nullptr);
   /// As `post`, for a message that the caller waits for: `full` leaves it to the caller if the mailbox would block.

@@ -133,7 +133,9 @@ void act_on_tell(message& self, message_verb verb, void* context) {
       node.body.reply.core()->settle(answer_after<M>(*static_cast<const discarded*>(context)));
     std::destroy_at(&node.body);
   } else {
-    *static_cast<const type_info**>(context) = &type_of<M>();
+    if constexpr (is_request<M>)
+      if (verb == message_verb::text) return describe_payload(node.body.body, verb, context);
+    describe_payload(node.body, verb, context);
   }
 }
 
@@ -176,8 +178,8 @@ void act_on_ask(message& self, message_verb verb, void* context) {
   } else if (verb == message_verb::discard) {
     std::destroy_at(&node.body);
     refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
-  } else if (verb == message_verb::type) {
-    *static_cast<const type_info**>(context) = &type_of<M>();
+  } else {
+    describe_payload(node.body, verb, context);
   }
 }
 

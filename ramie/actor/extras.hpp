@@ -48,4 +48,13 @@ void end_memberships(actor_cell& c) noexcept;
 /// Counts a message that nobody handled, and tells the hook.
 void report_dead_letter(actor_cell& c, message& m, letter_fate fate) noexcept;
 
+// Message traces: patterns/message_trace.cpp.
+/// How many there are. While there is one, the locks of its runtime's actors have no owner, so all comes to `try_post`.
+extern atomic<std::uint32_t> message_traces;
+/// Of an actor that has just been enlisted.
+void trace_from_start(actor_cell& c) noexcept;
+tell_status try_post_traced(actor_cell& c, message* m, bool before_others);
+/// A timer's message, when its actor comes to it. On the actor's own turn.
+void trace_timed(actor_cell& c, message& m) noexcept;
+
 }  // namespace ramie::detail

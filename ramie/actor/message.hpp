@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ramie/actor/exit.hpp>
+#include <ramie/base/printing.hpp>
 #include <ramie/base/type_info.hpp>
 #include <ramie/task/current.hpp>
 #include <ramie/task/task.hpp>
@@ -35,6 +36,7 @@ enum class message_verb : std::uint8_t {
   take,     // fiber actors: std::variant<...>*: move the payload there, then destroy it
   discard,  // discarded*: destroy the payload; whoever waits for a reply gets an exception instead
   type,     // const type_info**: the payload's type goes there
+  text,     // std::ostream*: the payload goes there if it can be printed. May throw
   make,     // with `late` only: making*: make the payload, if it is wanted. May throw; then there is none
 };
 
@@ -121,6 +123,13 @@ struct body_node : message {
   struct without_payload {};
   explicit body_node(without_payload) noexcept {}
 };
+
+/// For the verbs `type` and `text`, whatever others there are.
+template <class M>
+RAMIE_NOINLINE void describe_payload(const M& body, message_verb verb, void* context) {
+  if (verb == message_verb::type) *static_cast<const type_info**>(context) = &type_of<M>();
+  else if (verb == message_verb::text) print(*static_cast<std::ostream*>(context), body);
+}
 
 /// The payload is destroyed already.
 RAMIE_ALWAYS_INLINE void free_message(message* m) noexcept {

@@ -97,7 +97,7 @@ void actor_cell::put_and_unlock(message* m) noexcept {
   make_resident_ready(*this);
 }
 
-tell_status actor_cell::try_post(message* m, bool before_others) {
+tell_status actor_cell::try_post_unseen(message* m, bool before_others) {
   lock.lock();
   if ((status & ~receives) == 0 && !before_others) {
     ++posted;
@@ -150,6 +150,12 @@ tell_status actor_cell::try_post(message* m, bool before_others) {
   else wake_and_unlock();
   if (dropped != nullptr) discard_all(dropped, letter_fate::full);
   return tell_status::ok;
+}
+
+tell_status actor_cell::try_post(message* m, bool before_others) {
+  if (message_traces.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    return try_post_traced(*this, m, before_others);
+  return try_post_unseen(m, before_others);
 }
 
 bool actor_cell::has_room() noexcept {

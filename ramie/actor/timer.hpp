@@ -109,8 +109,8 @@ struct late_node : body_node<M> {
       node.from->make_body(&node.body);
     } else if (verb == message_verb::discard) {
       node.from->release();
-    } else {
-      node.from->act(self, verb, context);  // its type: a message that has no payload is not handled
+    } else if (verb == message_verb::type) {
+      node.from->act(self, verb, context);
     }
   }
 };

@@ -234,6 +234,14 @@ void trace_writer::slices(std::size_t number) {
                 ",\"ts\":" + us(e.at) + ",\"args\":{\"from worker\":" + std::to_string(e.task) +
                 ",\"items\":" + std::to_string(e.count) + "}}";
         break;
+      case trace_kind::message:
+        start_entry();
+        out_ += "{\"ph\":\"i\",\"s\":\"t\",\"name\":";
+        quote(out_, "tells " + std::string{e.reason, e.count});
+        out_ += ",\"pid\":1,\"tid\":" + std::to_string(number) + ",\"ts\":" + us(e.at) + ",\"args\":{\"to\":";
+        quote(out_, who(e, e.task));
+        out_ += "}}";
+        break;
       case trace_kind::wake:
         // Other threads have no slices of their own in which an arrow could begin.
         woke = true;
@@ -241,7 +249,7 @@ void trace_writer::slices(std::size_t number) {
         break;
       case trace_kind::spawn: woke = true; continue;
     }
-    if (e.kind != trace_kind::wake && e.kind != trace_kind::steal) woke = false;
+    if (e.kind != trace_kind::wake && e.kind != trace_kind::steal && e.kind != trace_kind::message) woke = false;
   }
   if (outside || t.events.back().kind == trace_kind::sleep) return;
   close_at(end_, t.events.back().dispatches, "goes on");

@@ -2,23 +2,25 @@
 
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/atomic.hpp>
-#include <ramie/machine/spin_lock.hpp>
+#include <ramie/patterns/watches.hpp>
 
 #include <array>
-#include <memory>
 #include <mutex>
+#include <sstream>
+#include <utility>
 
 namespace ramie {
 
 namespace {
 
 using hook_function = std::function<void(const dead_letter&)>;
+using hooks = detail::watches<hook_function>;
 
 struct letter_office {
   std::array<detail::atomic<std::uint64_t>, 3> counts{};
-  detail::atomic<bool> has_hook{false};
-  detail::spin_lock lock;
-  std::shared_ptr<const hook_function> hook;
+  hooks watching;
+  std::mutex changing;
+  hooks::entry of_all;  // on_dead_letter's
 };
 
 letter_office& office() {
@@ -28,6 +30,12 @@ letter_office& office() {
 
 }  // namespace
 
+std::string dead_letter::text() const {
+  std::ostringstream out;
+  if ((letter->flags & detail::message::late) == 0) letter->act(*letter, detail::message_verb::text, &out);
+  return std::move(out).str();
+}
+
 dead_letter_counts dead_letters() noexcept {
   const auto& counts = office().counts;
   return {counts[0].load(std::memory_order_relaxed), counts[1].load(std::memory_order_relaxed),
@@ -35,27 +43,34 @@ dead_letter_counts dead_letters() noexcept {
 }
 
 void on_dead_letter(std::function<void(const dead_letter&)> hook) {
-  auto fresh = hook ? std::make_shared<const hook_function>(std::move(hook)) : nullptr;
+  hooks::entry fresh;
+  if (hook) fresh = std::make_shared<detail::watch<hook_function>>(nullptr, std::move(hook));
   letter_office& o = office();
-  std::lock_guard guard{o.lock};
-  o.hook.swap(fresh);
-  o.has_hook.store(o.hook != nullptr, std::memory_order_release);
+  const std::lock_guard guard{o.changing};
+  if (fresh != nullptr) o.watching.add(fresh);
+  if (o.of_all != nullptr) o.watching.remove(o.of_all);
+  o.of_all = std::move(fresh);
 }
+
+struct dead_letter_watch::state : detail::watch<hook_function> {
+  using watch::watch;
+};
+
+dead_letter_watch::dead_letter_watch(runtime& in, std::function<void(const dead_letter&)> hook)
+    : state_{std::make_shared<state>(&in.internals(), std::move(hook))} {
+  office().watching.add(state_);
+}
+dead_letter_watch::~dead_letter_watch() { office().watching.remove(state_); }
 
 void detail::report_dead_letter(actor_cell& c, message& m, letter_fate fate) noexcept {
   letter_office& o = office();
   o.counts[static_cast<std::size_t>(fate)].fetch_add(1, std::memory_order_relaxed);
-  if (!o.has_hook.load(std::memory_order_acquire)) [[likely]]
+  if (!o.watching.any()) [[likely]]
     return;
-  std::shared_ptr<const hook_function> hook;
-  {
-    std::lock_guard guard{o.lock};
-    hook = o.hook;
-  }
-  if (hook == nullptr) return;
   const type_info* type = nullptr;
   m.act(m, message_verb::type, &type);
-  (*hook)({any_actor{c}, type, static_cast<dead_letter_cause>(fate)});
+  const dead_letter letter{any_actor{c}, type, static_cast<dead_letter_cause>(fate), &m};
+  o.watching.for_each(home_of(c), [&letter](const hook_function& hook) { hook(letter); });
 }
 
 }  // namespace ramie

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace ramie {
 namespace {
@@ -47,6 +49,74 @@ TEST_P(letters, are_counted_and_shown) {
     EXPECT_TRUE(right.load());
     EXPECT_EQ(dead_letters().down - before.down, 3u);
   });
+}
+
+struct amount {
+  int cents;
+  friend std::string to_string(const amount& a) { return std::to_string(a.cents) + " cents"; }
+};
+struct password {
+  std::string text;
+};
+class till : public actor<till> {
+ public:
+  void on(amount) {}
+  int on(int x) { return x; }
+  void on(const password&) {}
+};
+
+TEST_P(letters, show_what_they_say_if_it_can_be_printed) {
+  static std::mutex lock;
+  std::vector<std::string> texts;
+  runtime rt{options()};
+  rt.run([&] {
+    auto t = spawn_actor<till>();
+    const dead_letter_watch watch{
+        rt, [&](const dead_letter& l) {
+          const std::lock_guard guard{lock};
+          texts.push_back(std::string{l.type->name().substr(l.type->name().rfind(':') + 1)} + ' ' + l.text());
+        }};
+    t.stop();
+    t.join();
+    t.tell(amount{17});
+    EXPECT_THROW(t.ask(5), actor_down);
+    t.tell(password{"secret"});
+  });
+  EXPECT_EQ(texts, (std::vector<std::string>{"amount 17 cents", "int 5", "password "}));
+}
+
+TEST_P(letters, are_watched_by_runtime_until_the_watch_ends) {
+  std::atomic<int> of_first{0};
+  std::atomic<int> of_both{0};
+  on_dead_letter([&of_both](const dead_letter&) { ++of_both; });
+  const auto lose_one = [] {
+    auto t = spawn_actor<till>();
+    t.stop();
+    t.join();
+    t.tell(1);
+    return t;
+  };
+  actor_ref<till> orphan;
+  {
+    runtime first{options()};
+    runtime second{options()};
+    {
+      const dead_letter_watch watch{first, [&of_first](const dead_letter&) { ++of_first; }};
+      orphan = first.run(lose_one);
+      second.run(lose_one);
+      orphan.tell(2);  // by a plain thread
+      EXPECT_EQ(of_first, 2);
+      EXPECT_EQ(of_both, 3);
+    }
+    first.run(lose_one);
+    EXPECT_EQ(of_first, 2);
+  }
+  orphan.tell(3);  // its runtime has ended
+  EXPECT_EQ(of_first, 2);
+  EXPECT_EQ(of_both, 5);
+  on_dead_letter({});
+  orphan.tell(4);
+  EXPECT_EQ(of_both, 5);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void adaptive_lock::lock_slowly(worker_base* me) noexcept {
     if (was_owned_ && !RAMIE_PLANT(adaptive_lock_second_owner)) return;
     owner_.store(deprived(me), std::memory_order_relaxed);
   }
-  const int patience = me->alone && !was_owned_ ? 0 : patience_;
+  const int patience = me->alone && !was_owned_ && patience_ != endless ? 0 : patience_;
   if (++streak_ >> patience == 0) return;
   // Inside before it is known as the owner: a thread that sees the owner waits for it.
   streak_ = 0;
@@ -64,6 +64,17 @@ void adaptive_lock::end_ownership(worker_base* me) noexcept {
     streak_ = 0;
   }
   held_by_other_ = true;
+}
+
+void adaptive_lock::have_no_owner() noexcept {
+  const std::lock_guard guard{others_};
+  end_ownership(current_worker());
+  patience_ = endless;
+}
+
+void adaptive_lock::may_be_owned(std::uint8_t patience) noexcept {
+  const std::lock_guard guard{others_};
+  patience_ = patience;
 }
 
 std::size_t adaptive_lock::deprive_all(adaptive_lock* const* all, std::size_t n, const worker_base* to) noexcept {

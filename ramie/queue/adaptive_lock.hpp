@@ -77,6 +77,11 @@ class adaptive_lock {
   static std::size_t deprive_all(adaptive_lock* const* all, std::size_t n, const worker_base* to = nullptr) noexcept;
   static constexpr std::size_t deprived_most = 32;
 
+  /// From when this returns no worker owns it, until `may_be_owned`. Not from inside.
+  void have_no_owner() noexcept;
+  /// As if made anew with this patience. Not from inside.
+  void may_be_owned(std::uint8_t patience) noexcept;
+
   /// A1 to A3 alone, for code that keeps the rest in a function of its own: true if inside, and then leave_as_owner()
   /// is A5, not unlock(). False: nothing was done. Such uses are not counted. `me`: the caller's
   /// current_worker().
@@ -109,6 +114,7 @@ class adaptive_lock {
   void end_ownership(worker_base* me) noexcept;
 
   static constexpr std::uintptr_t deprived_bit = 1;
+  static constexpr std::uint8_t endless = 16;  // a patience: no streak is as long as that
 
   // deprived_bit: not the owner, but the worker whose streak counts; null while fresh. Never null, as plain threads
   // are.

@@ -29,6 +29,7 @@ enum class trace_kind : std::uint8_t {
   steal,    // `count` items of worker `task` (its number)
   sleep,    // nothing to do
   wake_up,  // awake again
+  message,  // one was sent to `task`; `reason` and `count` are the name of its type
 };
 
 struct trace_event {

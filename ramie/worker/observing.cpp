@@ -144,6 +144,16 @@ void observe_steal(worker* w, std::uint32_t victim, std::size_t count) noexcept 
   o->ring->publish();
 }
 
+void observe_message(worker* w, task* to, std::string_view type) noexcept {
+  observer* o = w->observed.load(std::memory_order_acquire);
+  if (o == nullptr || o->ring == nullptr) return;
+  trace_event& e = fresh(*o, cycles(), trace_kind::message, w);
+  describe(e, to);
+  e.reason = type.data();
+  e.count = static_cast<std::uint32_t>(type.size());
+  o->ring->publish();
+}
+
 void observe_sleep(worker* w, bool sleeps) noexcept {
   observer* o = w->observed.load(std::memory_order_acquire);
   if (o == nullptr || o->ring == nullptr) return;

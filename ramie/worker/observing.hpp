@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace ramie::detail {
 
@@ -24,6 +25,8 @@ RAMIE_NOINLINE void observe_spawn(worker* w, task* t) noexcept;
 RAMIE_NOINLINE void observe_wake(worker* w, ready_item ready) noexcept;
 RAMIE_NOINLINE void observe_steal(worker* w, std::uint32_t victim, std::size_t count) noexcept;
 RAMIE_NOINLINE void observe_sleep(worker* w, bool sleeps) noexcept;
+/// A message to the actor `to`. `type` is kept: a constant.
+RAMIE_NOINLINE void observe_message(worker* w, task* to, std::string_view type) noexcept;
 
 /// A wake-up by a thread that is not a worker.
 RAMIE_NOINLINE void observe_outside(outside_observer& o, ready_item ready) noexcept;

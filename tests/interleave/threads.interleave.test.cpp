@@ -181,6 +181,48 @@ TEST(adaptive_lock, with_a_second_owner_is_found) {
   expect_found(plant::adaptive_lock_second_owner, "adaptive lock, second owner", {.seeds = 50'000}, exclude_each_other);
 }
 
+void stay_without_an_owner() {
+  detail::init_fences();
+  detail::adaptive_lock lock;
+  int inside = 0;
+  detail::atomic<bool> shared{false};
+  std::array<detail::worker_base, 2> workers;
+  workers[0].alone = pick(2) == 0;
+  const auto in_it = [&] {
+    check(++inside == 1, "two threads hold the lock");
+    step();
+    --inside;
+  };
+  auto use = [&](detail::worker_base* as) {
+    ramie_current_worker = as;
+    for (int i = 0; i < 6; ++i) {
+      const bool told = shared.load(std::memory_order_acquire);
+      if (lock.try_enter_as_owner(as)) {
+        check(!told, "a worker owns a lock that has no owner");
+        in_it();
+        lock.leave_as_owner();
+      } else {
+        lock.lock();
+        in_it();
+        lock.unlock();
+      }
+    }
+    ramie_current_worker = nullptr;
+  };
+  {
+    simulated_thread owner{[&] { use(&workers[0]); }};
+    simulated_thread tracer{[&] {
+      if (pick(2) == 0) ramie_current_worker = &workers[1];
+      lock.have_no_owner();
+      shared.store(true, std::memory_order_release);
+      use(ramie_current_worker);
+    }};
+  }
+}
+TEST(adaptive_lock, can_be_without_an_owner) {
+  expect_sound("adaptive lock, without an owner", {.seeds = 10'000}, stay_without_an_owner);
+}
+
 // ---- the word of a wait, as plain threads use it -------------------------------------------------------------------
 
 void wake_once() {
