@@ -119,6 +119,29 @@ async fn stream(o: &Options) -> Outcome {
     Outcome { seconds, units: messages, ok: sum == messages * (messages + 1) / 2, ..Default::default() }
 }
 
+/// As tokio's documentation advises where no lock is held across an await.
+async fn std_mutex(o: &Options) -> Outcome {
+    let (fibers, count) = (o.number("fibers", 4), o.number("count", 1_000_000));
+    let start = Instant::now();
+    let counter = Arc::new(std::sync::Mutex::new(0i64));
+    let tasks: Vec<_> = (0..fibers)
+        .map(|_| {
+            let counter = counter.clone();
+            tokio::spawn(async move {
+                for _ in 0..count {
+                    *counter.lock().unwrap() += 1;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let right = *counter.lock().unwrap() == fibers * count;
+    Outcome { seconds, units: fibers * count, ok: right, ..Default::default() }
+}
+
 async fn mutex(o: &Options) -> Outcome {
     let (fibers, count) = (o.number("fibers", 4), o.number("count", 1_000_000));
     let start = Instant::now();
@@ -250,6 +273,7 @@ fn main() {
         "sum" => ("process", |o, _| Box::pin(sum(o))),
         "pingpong" => ("message", |o, _| Box::pin(pingpong(o))),
         "stream" => ("message", |o, _| Box::pin(stream(o))),
+        "mutex" if style == "std_mutex" => ("lock", |o, _| Box::pin(std_mutex(o))),
         "mutex" => ("lock", |o, _| Box::pin(mutex(o))),
         "yield" => ("switch", |o, _| Box::pin(yields(o))),
         "spawn" => ("fiber", |o, _| Box::pin(spawn_join(o))),
