@@ -78,7 +78,7 @@ class actor_pool : public pool_ref<A> {
   }
 
  private:
-  actor_pool(const pool_options& options, std::shared_ptr<detail::pool_core> pool)
+  actor_pool(const pool_options& options, const std::shared_ptr<detail::pool_core>& pool)
       : pool_ref<A>{detail::start_pool(options, pool), pool} {}
 };
 
