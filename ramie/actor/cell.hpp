@@ -54,8 +54,7 @@ struct actor_cell : resident {
 
   static constexpr std::uint32_t burst = 64;  // messages handled before others may run: a guess
 
-  message_queue mail;    // lock
-  message_queue urgent;  // lock
+  message_queue mail, urgent;  // lock
   /// Taken out of `mail`, not handled yet; belongs to the running actor, or to the thread that schedules it. `last` is
   /// kept by fiber actors only, for others add nothing behind.
   message_queue batch;
@@ -87,8 +86,7 @@ struct actor_cell : resident {
   }
   /// As `post`, but a full mailbox that would block returns `full` and leaves the message to the caller.
   tell_status try_post(message* m, bool before_others);
-  /// The same, and is not shown to message traces.
-  tell_status try_post_unseen(message* m, bool before_others);
+  tell_status try_post_unseen(message* m, bool before_others);  // by message traces
   /// Suspends while the mailbox is full and the actor lives. Throws `cancelled`. False: `deadline` came first.
   bool wait_for_room(std::source_location from, const steady::time_point* deadline = nullptr);
   /// As `post`, for a message that the caller waits for: `full` leaves it to the caller if the mailbox would block.
