@@ -33,7 +33,7 @@ void event_desk::poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) 
 }
 
 int event_desk::look_asleep(worker& w, std::int64_t timeout_ns) noexcept {
-  w.sleeps_in.store(source(), std::memory_order_relaxed);
+  w.sleeps_in.store(source(), std::memory_order_release);
   if (!RAMIE_PLANT(source_sleep_no_fence)) full_fence();  // E2
   const int found = w.wake_token.load(std::memory_order_acquire) == 0 ? source()->look(timeout_ns) : 0;
   w.sleeps_in.store(nullptr, std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 //     Without it, it sleeps on the token's futex.
 //  E3 A waker sets the token, issues a full fence, and looks at `sleeps_in`: if set, it interrupts the source,
 //     else it wakes the futex. E2 and E3 are a Dekker pair: either the sleeper sees the token, or the waker the flag.
+//     `sleeps_in` is released and acquired: the waker uses a source that it may never have seen installed.
 //     An interrupt that comes too early or too late makes one sleep end spuriously.
 //  E4 The sleeper leaves the idle set before it makes anything ready, so what it makes ready wakes others by the usual
 //     rules.

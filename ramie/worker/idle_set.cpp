@@ -16,7 +16,7 @@ void set_token(worker& w) noexcept {
   w.idle.store(false, std::memory_order_release);
   w.wake_token.store(1, std::memory_order_release);
   if (!RAMIE_PLANT(source_wake_no_fence)) full_fence();  // E3
-  if (event_source* s = w.sleeps_in.load(std::memory_order_relaxed); s != nullptr) s->interrupt();
+  if (event_source* s = w.sleeps_in.load(std::memory_order_acquire); s != nullptr) s->interrupt();
   else futex_wake(w.wake_token);
 }
 }  // namespace
