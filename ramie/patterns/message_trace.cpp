@@ -88,7 +88,8 @@ bool wants(const message_filter& only, const actor_cell* from, const actor_cell&
          (only.types.empty() || std::any_of(only.types.begin(), only.types.end(), is_type));
 }
 
-/// What a message says; its sender may have to wait for room, or it may be gone, when it is shown.
+/// What a message says; its sender may have to wait for room, or it may be gone, when it is shown. Once it is sent,
+/// other workers may show what it led to: so times, here and in a recording, are taken before.
 struct sight {
   traced_message facts;
   std::chrono::steady_clock::time_point at;
@@ -113,12 +114,12 @@ std::optional<sight> see(actor_cell& to, message& m, actor_cell* from, const cha
   std::ostringstream out;
   m.act(m, message_verb::text, &out);
   seen.facts.text = std::move(out).str();
+  if (worker* const here = worker::current(); here != nullptr) observe_message(here, &to, type->name());
   return seen;
 }
 
 void show(sight& seen, actor_cell& to, actor_cell* from, tell_status outcome) {
   seen.facts.outcome = outcome;
-  if (worker* const here = worker::current(); here != nullptr) observe_message(here, &to, seen.facts.type->name());
   office().traces.for_each(home_of(to), [&](const trace_facts& t) {
     if (!wants(t.only, from, to, seen.facts.type)) return;
     seen.facts.at = seen.at - t.since;

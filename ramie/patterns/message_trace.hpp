@@ -14,7 +14,7 @@
 namespace ramie {
 
 struct traced_message {
-  std::chrono::nanoseconds at;  // since the trace began
+  std::chrono::nanoseconds at;  // just before it was sent, since the trace began
   any_actor from;               // empty if it was sent by a fiber, a thread or a timer
   std::string sender;           // as text: "teller" (bank::teller), fiber "main", a thread, a timer
   any_actor to;
@@ -44,6 +44,7 @@ struct message_filter {
 class message_trace {
  public:
   /// Called by whoever has sent the message, at any time concurrently: it must not suspend, throw, or send messages.
+  /// What a message led to may be shown before it, by another worker; `at` tells which came first.
   using function = std::function<void(const traced_message&)>;
 
   /// Any thread. Takes the locks of all actors there are, one by one. Throws std::bad_alloc.

@@ -7,11 +7,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ramie {
@@ -44,34 +49,38 @@ class teller : public actor<teller> {
  public:
   explicit teller(actor_ref<account> a) : account_{std::move(a)} {}
   void on(int amount) { account_.tell(deposit{amount}); }
+  int on(balance) { return 0; }
 
  private:
   actor_ref<account> account_;
 };
 
-/// What was shown, without times and with short names of types.
+/// What one trace showed, by time, without times and with short names of types.
 class shown {
  public:
   [[nodiscard]] message_trace::function function() {
     return [this](const traced_message& m) {
-      const std::lock_guard guard{lock_};
-      lines_.push_back(to_string(m));
-      std::string& line = lines_.back();
+      std::string line = to_string(m);
       line.erase(0, line.find("  ") + 2);
       for (const std::string part : {"ramie::", "{anonymous}::", "(anonymous namespace)::"})
         for (std::size_t at = line.find(part); at != std::string::npos; at = line.find(part))
           line.erase(at, part.size());
+      const std::lock_guard guard{lock_};
+      lines_.emplace(m.at, std::move(line));
     };
   }
   [[nodiscard]] std::vector<std::string> lines() const {
     const std::lock_guard guard{lock_};
-    return lines_;
+    std::vector<std::string> by_time;
+    by_time.reserve(lines_.size());
+    for (const auto& [at, line] : lines_) by_time.push_back(line);
+    return by_time;
   }
   [[nodiscard]] std::size_t count() const { return lines().size(); }
 
  private:
   mutable std::mutex lock_;
-  std::vector<std::string> lines_;
+  std::multimap<std::chrono::nanoseconds, std::string> lines_;
 };
 
 using texts = std::vector<std::string>;
@@ -80,7 +89,7 @@ class message_traces : public with_workers {};
 INSTANTIATE_TEST_SUITE_P(workers, message_traces, few_and_many());
 
 TEST_P(message_traces, tell_who_told_whom_what) {
-  shown all;
+  shown all, later;
   runtime rt{options()};
   std::optional<actor_ref<account>> a;
   rt.run([&] {
@@ -93,7 +102,7 @@ TEST_P(message_traces, tell_who_told_whom_what) {
     EXPECT_EQ(a->ask(balance{}), 5);
   });
   {
-    const message_trace trace{rt, {}, all.function()};
+    const message_trace trace{rt, {}, later.function()};
     a->tell(deposit{7});
   }
   a->tell(deposit{8});
@@ -101,8 +110,8 @@ TEST_P(message_traces, tell_who_told_whom_what) {
                              "fiber \"main\" -> (teller): int 5",
                              "(teller) -> \"alice\" (account): deposit of 5",
                              "fiber \"main\" -> \"alice\" (account): balance",
-                             "a thread -> \"alice\" (account): deposit of 7",
                          }));
+  EXPECT_EQ(later.lines(), texts{"a thread -> \"alice\" (account): deposit of 7"});
   EXPECT_THROW(message_trace{}, usage_error);
 }
 
@@ -252,6 +261,53 @@ TEST_P(message_traces, go_to_standard_error_and_into_a_recording) {
   const std::string recorded = rt.trace();
   EXPECT_EQ(occurrences(recorded, "\"name\":\"tells "), 1);
   EXPECT_TRUE(contains(recorded, "\"args\":{\"to\":\"alice\"}")) << recorded;
+}
+
+/// When messages of this type were told, by the recording, in order.
+std::vector<double> recorded_times(const std::string& recording, std::string_view type) {
+  std::vector<double> times;
+  times.reserve(static_cast<std::size_t>(occurrences(recording, "\"name\":\"tells ")));
+  for (std::size_t at = 0; (at = recording.find("\"name\":\"tells ", at)) != std::string::npos; ++at) {
+    const std::size_t time = recording.find("\"ts\":", at);
+    if (std::string_view{recording}.substr(at, time - at).find(type) == std::string_view::npos) continue;
+    times.push_back(std::stod(recording.substr(time + 5, 32)));
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+// Shown they may be in any order: the receiver runs before the sender has come to show what it sent.
+TEST_P(message_traces, tell_by_their_times_what_came_first) {
+  constexpr std::size_t n = 300;
+  std::mutex lock;
+  std::vector<std::chrono::nanoseconds> causes;
+  std::vector<std::chrono::nanoseconds> effects;
+  runtime rt{options()};
+  rt.record();
+  rt.run([&] {
+    auto a = spawn_actor<account>();
+    auto t = spawn_actor<teller>(a);
+    const message_trace trace{{.types = {&type_of<int>(), &type_of<deposit>()}}, [&](const traced_message& m) {
+                                const std::lock_guard guard{lock};
+                                (*m.type == type_of<int>() ? causes : effects).push_back(m.at);
+                              }};
+    for (std::size_t i = 0; i < n; ++i) {
+      t.tell(1);
+      t.ask(balance{});  // so each time the teller is idle, and begins at once
+    }
+    stop_and_join(t);
+    stop_and_join(a);
+  });
+  rt.stop_recording();
+  ASSERT_EQ(causes.size(), n);
+  ASSERT_EQ(effects.size(), n);
+  for (std::size_t i = 0; i < n; ++i) EXPECT_LE(causes[i], effects[i]) << i;
+  const std::string recording = rt.trace();
+  const std::vector<double> told = recorded_times(recording, "tells int\"");
+  const std::vector<double> passed_on = recorded_times(recording, "deposit\"");
+  ASSERT_EQ(told.size(), n);
+  ASSERT_EQ(passed_on.size(), n);
+  for (std::size_t i = 0; i < n; ++i) EXPECT_LE(told[i], passed_on[i]) << i;
 }
 
 TEST_P(message_traces, come_and_go_while_messages_are_sent) {
