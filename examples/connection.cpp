@@ -56,7 +56,7 @@ class connection : public ramie::state_machine<connection, phase> {
   }
   void on(lost) { next_state(phase::closed); }
   void on(until_closed) {
-    if (state() != phase::closed) postpone();  // whoever asked waits
+    if (state() != phase::closed) postpone();  // the asker waits
   }
 
   void enter(phase from) {

@@ -1,6 +1,6 @@
 // An echo server that stops gracefully at Ctrl-C or SIGTERM: it accepts no more connections, lets open ones end
-// for up to ten seconds, and then cuts them off. `example_echo_server PORT` serves until then; without a port it serves
-// one client of its own, so that there is something to see.
+// for up to ten seconds, and then cuts them off. `example_echo_server PORT` serves this machine until then; without a
+// port it serves one client of its own, so that there is something to see.
 #include <ramie/net.hpp>
 #include <ramie/ramie.hpp>
 
@@ -26,6 +26,7 @@ void echo(net::tcp_stream connection) {
     connection.write_all(std::span<const std::byte>{buffer}.first(n));
 }
 
+/// Returns when the listener has been closed and all clients have left.
 void serve(net::tcp_listener& listener) {
   ramie::scope connections;
   try {
@@ -40,7 +41,7 @@ void serve(net::tcp_listener& listener) {
   } catch (const net::io_error&) {
     // The listener was closed: no more connections.
   }
-  ramie::with_timeout(10s, [&] { connections.join(); });  // then the rest is cut off
+  connections.join();
 }
 
 void be_a_client(const net::endpoint& server) {
@@ -56,24 +57,17 @@ void be_a_client(const net::endpoint& server) {
 
 int main(int argc, char** argv) {
   return ramie::run([&] {
-    const auto port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
-    net::tcp_listener listener{{argc > 1 ? "::" : "127.0.0.1", port}};
+    net::tcp_listener listener{{"127.0.0.1", static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0)}};
     net::signals stop{SIGINT, SIGTERM};
-    auto stopper = ramie::spawn([&] {
-      stop.wait();
-      listener.close();
-    });
     auto server = ramie::spawn([&] { serve(listener); });
-    if (argc == 1) {
+    if (argc > 1) {
+      std::printf("listening at %s\n", listener.local().to_string().c_str());
+      std::fflush(stdout);
+      stop.wait();
+    } else {
       be_a_client(listener.local());
-      listener.close();
-      stop.close();
     }
-    server.join();
-    try {
-      stopper.join();
-    } catch (const net::io_error&) {
-      // No signal came.
-    }
+    listener.close();
+    if (!server.join_for(10s)) server.request_stop();  // cuts off the rest
   });
 }

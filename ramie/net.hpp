@@ -1,6 +1,7 @@
 // Sockets, pipes, files, child processes, signals: input and output that suspends the fiber that waits for it.
 #pragma once
 
+#include <ramie/net/any_stream.hpp>
 #include <ramie/net/buffered.hpp>
 #include <ramie/net/child.hpp>
 #include <ramie/net/copy.hpp>
@@ -15,4 +16,6 @@
 #include <ramie/net/signals.hpp>
 #include <ramie/net/stream.hpp>
 #include <ramie/net/watch.hpp>
+#include <ramie/patterns/active.hpp>
+#include <ramie/patterns/active_socket.hpp>
 #include <ramie/poll/io_error.hpp>

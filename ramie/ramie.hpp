@@ -1,5 +1,5 @@
-// All of ramie but ramie/net.hpp. What a user may include lies right here in ramie/; what is in its folders may change
-// at any time.
+// All of ramie but net.hpp and parallel.hpp. What a user may include lies right here in ramie/; what is in its folders
+// may change at any time.
 #pragma once
 
 #include <ramie/actor.hpp>

@@ -202,6 +202,32 @@ TEST(dump, lists_actors_with_their_mailboxes) {
   });
 }
 
+TEST(dump, shows_whom_each_actor_is_supervised_by) {
+  runtime rt{{.workers = 1, .stack_size = 4 << 20, .name = "family"}};
+  rt.run([] {
+    event go;
+    supervisor top{{.name = "top"}};
+    const auto below = top.spawn_supervisor({.name = "below"});
+    const auto idle = below.spawn_actor<sleeper>(child_options{.actor = {.name = "idle"}});
+    const auto busy =
+        below.spawn_actor_by<listener>(child_options{.actor = {.name = "busy"}}, [&go] { return listener{go}; });
+    busy.tell(hello{});
+    const std::string text = dumped_until([](const std::string& t) { return has(t, "for event"); });
+    std::smatch match;
+    EXPECT_TRUE(std::regex_search(
+        text, match, std::regex{"\nactor [^\n]*\"idle\"[^\n]*; supervised by actor [^\n]*\"below\"[^\n]*\n"}))
+        << text;
+    EXPECT_TRUE(std::regex_search(
+        text, match, std::regex{"\nactor [^\n]*\"below\"[^\n]*; supervised by actor [^\n]*\"top\"[^\n]*\n"}))
+        << text;
+    EXPECT_TRUE(std::regex_search(text, match,
+                                  std::regex{"\nactor [^\n]*\"busy\"[^\n]*waits for event[^\n]*\n[^\n]*mailbox: "
+                                             "0\n[^\n]*supervised by actor [^\n]*\"below\"[^\n]*\n"}))
+        << text;
+    go.set();
+  });
+}
+
 TEST(dump, is_bounded_in_size) {
   runtime rt{{.workers = 2, .name = "many"}};
   rt.run([] {

@@ -40,10 +40,12 @@ class program {
     supervisor single{quiet(restart::one_for_one)};
     const restart strategy = pick_(2) == 0 ? restart::one_for_all : restart::rest_for_one;
     supervisor together{quiet(strategy)};
-    start(single);
-    start_group(together, strategy);
+    above_ = {single, together};
+    for (int i = 0; i < 3; ++i) start_child();
+    start_group(strategy);
     for (int i = 0; i < 2; ++i) start_loose(pick_(2) == 0);
     start_loose(true);
+    hears_all_ = model_.size() - 1;
     settle("the start");
     for (int i = 0; i < steps && !failed_; ++i) step();
     for (std::size_t i = 0; i < actors_.size(); ++i)
@@ -71,24 +73,24 @@ class program {
     notes_.push_back(mine);
     model_.all.push_back(std::move(o));
   }
-  void start(const supervisor& sup) {
-    for (int i = 0; i < 3; ++i) {
-      const auto lifetime = static_cast<child_lifetime>(pick_(3));
-      const bool traps = pick_(2) == 0;
-      enter({.traps = traps, .supervised = true, .lifetime = lifetime}, [&](const auto& mine) -> any_actor {
-        const child_options spec{.lifetime = lifetime};
-        if (traps) return sup.spawn_actor<trapping>(spec, all_, mine);
-        return sup.spawn_actor<mortal>(spec, all_, mine);
-      });
-    }
+  /// The id of the one that is entered next.
+  [[nodiscard]] std::string next_id() const { return std::to_string(model_.size()); }
+  void start_child() {
+    const auto lifetime = static_cast<child_lifetime>(pick_(3));
+    const bool traps = pick_(2) == 0;
+    enter({.traps = traps, .supervised = true, .lifetime = lifetime}, [&](const auto& mine) -> any_actor {
+      const child_options spec{.lifetime = lifetime, .id = next_id()};
+      if (traps) return above_[0].spawn_actor<trapping>(spec, all_, mine);
+      return above_[0].spawn_actor<mortal>(spec, all_, mine);
+    });
   }
   /// They have no links: a link would race with the way their ends follow from each other's.
-  void start_group(const supervisor& sup, restart strategy) {
+  void start_group(restart strategy) {
     for (int i = 0; i < 3; ++i) {
       const auto lifetime = static_cast<child_lifetime>(pick_(3));
       enter({.traps = true, .supervised = true, .lifetime = lifetime, .group = 1, .strategy = strategy},
             [&](const auto& mine) -> any_actor {
-              return sup.spawn_actor<trapping>(child_options{.lifetime = lifetime}, all_, mine);
+              return above_[1].spawn_actor<trapping>(child_options{.lifetime = lifetime, .id = next_id()}, all_, mine);
             });
     }
   }
@@ -111,7 +113,7 @@ class program {
     const int n = model_.size();
     const int i = static_cast<int>(pick_(static_cast<std::uint32_t>(n)));
     int j = static_cast<int>(pick_(static_cast<std::uint32_t>(n)));
-    const std::uint32_t what = pick_(12);
+    const std::uint32_t what = pick_(15);
     for (model::one& o : model_.all) o.ended_now = false;
     model::one& o = model_.at(i);
     std::string said = std::to_string(i);
@@ -121,8 +123,8 @@ class program {
                        : what < 5 ? relate::how::watch
                        : what < 6 ? relate::how::unlink
                                   : relate::how::unmonitor;
-      // Of a group only an actor outside of all cascades hears: the last slot, which traps.
-      if ((o.group != 0 || model_.at(j).group != 0) && i != n - 1) return;
+      // Of a group only an actor outside of all cascades hears, which traps.
+      if ((o.group != 0 || model_.at(j).group != 0) && i != hears_all_) return;
       if (i == j && how != relate::how::link) return;
       if (!o.alive) return;
       said += " relates as " + std::to_string(static_cast<int>(how)) + " to " + std::to_string(j);
@@ -146,6 +148,28 @@ class program {
       said += " is killed";
       model_.end(i, exit_kind::killed);
       actors_[static_cast<std::size_t>(i)].kill();
+    } else if (what == 11) {
+      said += " is asked, crashes, and is asked again";
+      const bool before = o.alive;
+      model_.end(i, exit_kind::failed);
+      auto first = request(i);
+      send(i, crash{});
+      auto second = request(i);
+      if (answered(first) != before) wrong(said + ": the first request");
+      if (answered(second) && !o.alive) wrong(said + ": the second request");
+    } else if (what == 12) {
+      if (!o.supervised) return;
+      said += " is terminated and restarted by its id";
+      const bool before = o.alive;
+      model_.end(i, exit_kind::shutdown, true);
+      const supervisor_ref& above = above_[o.group == 0 ? 0 : 1];
+      if (above.stop_child(std::to_string(i)) != before) wrong(said + ": terminated");
+      if (above.restart_child(std::to_string(i)) != (before && o.alive)) wrong(said + ": restarted");
+    } else if (what == 13) {
+      if (n == slots_most) return;
+      said = next_id() + " is spawned";
+      if (pick_(2) == 0) start_child();
+      else start_loose(pick_(2) == 0);
     } else {
       said += " gets mail";
       if (o.alive) ++o.added;
@@ -192,22 +216,26 @@ class program {
       if (polls < 200) this_fiber::yield();
       else this_fiber::sleep_for(1ms);
     }
+    this->wrong("after \"" + after + "\": " + wrong);
+  }
+  void wrong(const std::string& what) {
     failed_ = true;
-    fail_("after \"" + after + "\": " + wrong + "\n" + story_);
+    fail_(what + "\n" + story_);
   }
+  future<int> request(int i) { return ask_subject(actors_[static_cast<std::size_t>(i)], model_.at(i).traps); }
   void answer(int i) {
-    const any_actor& a = actors_[static_cast<std::size_t>(i)];
-    try {
-      if (model_.at(i).traps) static_cast<void>(actor_ref<trapping>{*a.cell()}.ask(ping{}));
-      else static_cast<void>(actor_ref<mortal>{*a.cell()}.ask(ping{}));
-    } catch (const actor_down&) {
-    }
+    auto asked = request(i);
+    answered(asked);
   }
+
+  static constexpr int slots_most = 14;
 
   picker pick_;
   std::function<void(const std::string&)> fail_;
   int polls_most_;
   std::shared_ptr<people> all_;
+  std::array<supervisor_ref, 2> above_;  // each for itself; together
+  int hears_all_ = 0;
   std::vector<any_actor> actors_;
   std::vector<std::shared_ptr<notes>> notes_;
   model model_;

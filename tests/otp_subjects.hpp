@@ -91,4 +91,17 @@ class trapping : public subject<trapping> {
   void on(const exit_signal& s) { hear("exit ", s.who, s.reason); }
 };
 
+inline future<int> ask_subject(const any_actor& a, bool traps) {
+  if (traps) return actor_ref<trapping>{*a.cell()}.ask_async(ping{});
+  return actor_ref<mortal>{*a.cell()}.ask_async(ping{});
+}
+/// Or it is told that there is no answer: each request ends in one of the two ways.
+inline bool answered(future<int>& f) {
+  try {
+    return f.get() == 1;
+  } catch (const actor_down&) {
+    return false;
+  }
+}
+
 }  // namespace ramie::otp_model

@@ -130,6 +130,43 @@ TEST(signals, of_a_profiler_change_nothing) {
   ::setitimer(ITIMER_PROF, &never, nullptr);
 }
 
+/// Spare workers are started by the monitor, whose own mask blocks nearly everything.
+TEST(signals, are_blocked_in_no_worker_but_those_that_the_first_thread_blocked) {
+  sigset_t chosen, before;
+  ::sigemptyset(&chosen);
+  ::sigaddset(&chosen, SIGUSR2);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &chosen, &before), 0);
+  {
+    ramie::runtime_options one = workers(1);
+    one.spare_workers = 2;
+    ramie::runtime rt{one};
+    std::atomic<int> checked{0};
+    const auto check = [&] {
+      sigset_t here;
+      ::pthread_sigmask(SIG_BLOCK, nullptr, &here);
+      for (int number = 1; number < SIGRTMIN; ++number) {
+        if (number == SIGSTOP || number == SIGKILL) continue;
+        EXPECT_EQ(::sigismember(&here, number), number == SIGUSR2 || ::sigismember(&before, number) == 1) << number;
+      }
+      ++checked;
+    };
+    rt.run([&] {
+      check();
+      auto sleeper = ramie::spawn([&] {  // for the reserve: it wakes up while the only worker is held up
+        ramie::this_fiber::sleep_for(1ms);
+        check();
+      });
+      ramie::this_fiber::yield();
+      auto fresh = ramie::spawn(check);  // for a spare worker
+      while (checked != 3) {
+      }
+      sleeper.join();
+      fresh.join();
+    });
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(processes, fork_and_exec_from_fibers) {
   ramie::runtime rt{workers(3)};
   rt.run([] {

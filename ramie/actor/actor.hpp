@@ -159,7 +159,7 @@ class actor {
       detail::ask_by_sink<B, M>(*other.cell(), std::forward<T>(m),
                                 detail::then_sink<R, decltype(call)>{cell(), std::move(call)}, &deadline);
     } catch (...) {
-      state->answered = true;  // whoever called has heard
+      state->answered = true;  // the caller has heard
       throw;
     }
   }

@@ -414,6 +414,31 @@ TEST(actors_elsewhere, wander_from_worker_to_worker) {
   });
 }
 
+TEST(actors_elsewhere, are_made_in_a_runtime_that_is_named) {
+  runtime one{{.workers = 1}};
+  runtime two{{.workers = 2}};
+  const auto a = spawn_actor_in<account>(one, 5);
+  EXPECT_EQ(a.ask(balance{}), 5);
+  const auto named = spawn_actor_in<account>(one, actor_options{.name = "till"}, 7);
+  EXPECT_EQ(named.name(), "till");
+  int got = 0;
+  const auto fiber = spawn_actor_in<int, deposit>(
+      one, actor_options{.name = "box"}, [&](mailbox<int, deposit>& box) { got = std::get<int>(*box.receive()); });
+  fiber.tell(3);
+  fiber.join();
+  EXPECT_EQ(got, 3);
+  two.run([&] {
+    const auto other = spawn_actor_in<account>(one, 9);
+    EXPECT_EQ(other.ask(balance{}), 9);
+    other.kill();
+  });
+  EXPECT_THROW(spawn_actor_in<account>(one, actor_options{.worker = 7}, 1), invalid_argument);
+  a.kill();
+  named.kill();
+  one.shutdown();
+  EXPECT_ANY_THROW(spawn_actor_in<account>(one, 1));
+}
+
 TEST(actors_elsewhere, are_not_made_on_plain_threads) { EXPECT_THROW(spawn_actor<account>(1), usage_error); }
 
 }  // namespace

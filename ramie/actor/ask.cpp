@@ -30,14 +30,6 @@ void refuse_reply(waiter_ref who, reply_state& slot, const discarded& why) noexc
   asker.go_on();
 }
 
-void fail_reply(waiter_ref who, reply_state& slot, std::exception_ptr failure) noexcept {
-  claimed_wait asker = claim(who);
-  if (!asker) return;
-  slot.is = reply_state::kind::down;
-  slot.why = exit_reason{exit_kind::failed, std::move(failure)};
-  asker.go_on();
-}
-
 exit_reason discarded::reason() const noexcept {
   if (failure != nullptr) return exit_reason{exit_kind::failed, failure};
   std::lock_guard guard{cell->lock};
@@ -80,10 +72,6 @@ std::uint32_t own_incarnation(const actor_cell& c) noexcept {
 std::exception_ptr refusal_of(const discarded& why) noexcept {
   if (why.fate == letter_fate::full) return std::make_exception_ptr(mailbox_full{});
   return std::make_exception_ptr(actor_down{why.reason()});
-}
-
-std::exception_ptr failure_of_handler(std::exception_ptr failure) noexcept {
-  return std::make_exception_ptr(actor_down{exit_reason{exit_kind::failed, std::move(failure)}});
 }
 
 void throw_reply(const reply_state& slot) {

@@ -21,21 +21,6 @@ struct async_ask_node : body_node<M> {
   async_ask_node(T&& from, Sink&& to) : body_node<M>(std::forward<T>(from)), sink{std::move(to)} {}
 };
 
-std::exception_ptr failure_of_handler(std::exception_ptr failure) noexcept;
-
-template <class Node>
-struct async_ask_guard {
-  Node& node;
-  explicit async_ask_guard(Node& n) noexcept : node{n} {}
-  async_ask_guard(const async_ask_guard&) = delete;
-  async_ask_guard& operator=(const async_ask_guard&) = delete;
-  ~async_ask_guard() {
-    if ((node.flags & message::kept) != 0) return;
-    std::destroy_at(&node.body);
-    std::destroy_at(&node.sink);
-  }
-};
-
 template <class T, class Sink>
 struct sink_listener final : reply_listener<T> {
   Sink sink;
@@ -46,9 +31,19 @@ struct sink_listener final : reply_listener<T> {
     else sink.set_value(a.value());
   }
 };
+/// Throws std::bad_alloc; then `sink` is as it was.
 template <class T, class Sink>
-asker<T> listen_by(Sink sink) {
+asker<T> listen_by(Sink&& sink) {
   return {{}, nullptr, std::make_unique<sink_listener<T, Sink>>(std::move(sink))};
+}
+/// As attach_asker; where that throws, `sink` is as it was.
+template <class T, class Sink>
+void attach_sink(actor_cell& c, const reply<T>& later, Sink& sink) {
+  asker<T> by = listen_by<T, Sink>(std::move(sink));
+  if (later.core()->attach(c, std::move(by))) return;
+  std::destroy_at(&sink);
+  std::construct_at(&sink, std::move(static_cast<sink_listener<T, Sink>&>(*by.listener).sink));
+  throw_two_askers();
 }
 
 template <class A, class M, class Sink>
@@ -57,28 +52,23 @@ void act_on_async_ask(message& self, message_verb verb, void* context) {
   using node_type = async_ask_node<M, Sink>;
   auto& node = static_cast<node_type&>(self);
   if (verb == message_verb::handle) {
-    async_ask_guard<node_type> guard{node};
+    payload_guard guard{node};
     auto& c = *static_cast<actor_cell*>(context);
-    try {
-      if constexpr (is_reply<R>) {
-        const R later = call_handler<A, M>(c, node.body);
-        if ((node.flags & message::kept) == 0)
-          attach_asker(c, later, listen_by<answer_of<A, M>, Sink>(std::move(node.sink)));
-      } else if constexpr (std::is_void_v<R>) {
-        call_handler<A, M>(c, node.body);
-        if ((node.flags & message::kept) == 0) node.sink.set_value();
-      } else {
-        R reply = call_handler<A, M>(c, node.body);
-        if ((node.flags & message::kept) == 0) node.sink.set_value(std::move(reply));
-      }
-    } catch (...) {
-      if ((node.flags & message::kept) == 0) node.sink.set_exception(failure_of_handler(std::current_exception()));
-      throw;
+    if constexpr (is_reply<R>) {
+      const R later = call_handler<A, M>(c, node.body);
+      if ((node.flags & message::kept) == 0) attach_sink<answer_of<A, M>>(c, later, node.sink);
+    } else if constexpr (std::is_void_v<R>) {
+      call_handler<A, M>(c, node.body);
+      if ((node.flags & message::kept) == 0) node.sink.set_value();
+    } else {
+      R reply = call_handler<A, M>(c, node.body);
+      if ((node.flags & message::kept) == 0) node.sink.set_value(std::move(reply));
     }
-  } else if (verb == message_verb::discard) {
-    async_ask_guard<node_type> guard{node};
-    node.flags &= static_cast<std::uint8_t>(~message::kept);
+    if ((node.flags & message::kept) == 0) std::destroy_at(&node.sink);
+  } else if (verb == message_verb::discard || verb == message_verb::fail) {
+    if (verb == message_verb::discard) std::destroy_at(&node.body);
     node.sink.set_exception(refusal_of(*static_cast<const discarded*>(context)));
+    std::destroy_at(&node.sink);
   } else {
     describe_payload(node.body, verb, context);
   }

@@ -5,7 +5,7 @@
 // read-modify-write.
 //
 //  A1 A sender puts its message into `mail`. If the actor was not scheduled, it is now, and the sender makes it ready.
-//     So it is in at most one queue, and runs on at most one worker. Whoever schedules an actor owns it until it is
+//     So it is in at most one queue, and runs on at most one worker. The thread that schedules an actor owns it until it is
 //     ready: so that first message goes straight into `batch`, which is empty then, and need not be taken out of
 //     `mail`. (Not where the mailbox is bounded, or where a fiber waits for its mail.)
 //  A2 A worker runs it in place on the loop's stack. It handles `batch`, then takes all mail at once (one message at a
@@ -21,6 +21,10 @@
 // Kill, stop: stop is a message among others. Kill is an interrupt, heeded before the next message; it also stops the
 // task, so that a handler that waits throws `cancelled`. The stop flag is set, and at the end taken back, under the
 // lock: else a late kill would stop what comes after.
+//
+// `interrupts` is written under the lock, as is all that it tells of; a reader that sees a bit of it without the lock
+// takes the lock before reading that, so it carries no order. `more`, written once under the lock, is acquired by those
+// who have held neither the lock nor acquired it before.
 //
 // So the usual message takes the lock twice: once to send, once to find that there is no other.
 //
@@ -53,9 +57,12 @@ actor_cell* this_actor() noexcept {
 message* actor_cell::next_urgent() noexcept {
   lock.lock();
   message* m = urgent.pop();
-  if (m == nullptr)
+  if (m == nullptr) {
     interrupts.store(interrupts.load(std::memory_order_relaxed) & ~urgent_mail, std::memory_order_relaxed);
-  else if ((status & bounded) != 0) make_room_by(*m);
+  } else {
+    note_urgent_taken(*this, *m, nullptr);
+    if ((status & bounded) != 0) make_room_by(*m);
+  }
   lock.unlock();
   return m;
 }
@@ -83,7 +90,7 @@ actor_cell::taken actor_cell::take_mail(stack* here) noexcept {
     m = nullptr;
     rests = here != nullptr && (interrupts.load(std::memory_order_relaxed) == 0 || RAMIE_PLANT(interrupt_unnoticed));
     if (rests) {
-      here->occupant.store(nullptr, std::memory_order_release);
+      here->occupant.store(nullptr, std::memory_order_relaxed);
       scheduled = false;
     }
   } else if ((status & bounded) == 0) {
@@ -130,7 +137,7 @@ bool actor_cell::handle_burst(std::uint32_t budget, stack* here) {
 }
 
 namespace {
-/// Timers send what a trace has not seen: whoever fires them runs no code of the user's.
+/// Timers send what a trace has not seen: the thread that fires them runs no code of the user's.
 void trace_own(actor_cell& c, message& m) noexcept {
   if (message_traces.load(std::memory_order_relaxed) != 0 &&
       (m.flags & (message::own | message::lifecycle)) == message::own) [[unlikely]]
@@ -165,7 +172,7 @@ bool actor_cell::begin_special(message& m) {
 
 bool actor_cell::begin_turn() {
   if (is_draining()) kill(exit_reason{exit_kind::shutdown});
-  if ((interrupts.load(std::memory_order_acquire) & finish_wanted) == 0) return true;
+  if ((interrupts.load(std::memory_order_relaxed) & finish_wanted) == 0) return true;
   lock.lock();
   interrupts.store(interrupts.load(std::memory_order_relaxed) & ~finish_wanted, std::memory_order_relaxed);
   const bool waits = (status & waiting) != 0;
@@ -196,7 +203,7 @@ bool actor_cell::turn(task& t, stack* here) noexcept {
   auto& c = static_cast<actor_cell&>(t);
   if (here == nullptr) [[unlikely]]
     return c.whole_turn(burst, here);
-  if (c.interrupts.load(std::memory_order_acquire) != 0) [[unlikely]]
+  if (c.interrupts.load(std::memory_order_relaxed) != 0) [[unlikely]]
     return c.whole_turn(burst, here);
   message* m = c.batch.first;
   if (m == nullptr) [[unlikely]]
@@ -213,7 +220,7 @@ bool actor_cell::turn(task& t, stack* here) noexcept {
   if (!c.lock.try_enter_as_owner(current_worker())) [[unlikely]]
     return c.whole_turn(burst - 1, here);
   if (c.mail.first == nullptr && c.interrupts.load(std::memory_order_relaxed) == 0) [[likely]] {
-    here->occupant.store(nullptr, std::memory_order_release);
+    here->occupant.store(nullptr, std::memory_order_relaxed);
     c.scheduled = false;
     c.lock.leave_as_owner();
     return true;
@@ -236,22 +243,26 @@ bool actor_cell::turn_of_fiber(task& t, stack* /*here*/) noexcept {
 }
 
 // One that it stashed just before it failed would come again, and fail again, for ever.
-void actor_cell::drop_failed(std::exception_ptr failure) noexcept {
+message* actor_cell::take_failed() noexcept {
   message* m = handling;
-  if (m == nullptr) return;
-  if ((m->flags & message::kept) != 0) {
-    if (!more.load(std::memory_order_relaxed)->now.stash.remove(m)) batch.remove(m);
-    discarded context{this, letter_fate::failed, std::move(failure)};
-    m->act(*m, message_verb::discard, &context);
-  }
-  free_message(m);
+  if (m != nullptr && (m->flags & message::kept) != 0 && !more.load(std::memory_order_relaxed)->now.stash.remove(m))
+    batch.remove(m);
+  return m;
+}
+
+// After the end: the asker finds the actor ended, or at rest, and its names free.
+void actor_cell::refuse_failed(message& m, const exit_reason& why, const std::exception_ptr& failure) noexcept {
+  discarded context{this, letter_fate::failed, why.kind() == exit_kind::failed ? failure : nullptr};
+  if ((m.flags & message::kept) != 0) m.act(m, message_verb::discard, &context);
+  else if ((m.flags & message::request) != 0) m.act(m, message_verb::fail, &context);
+  free_message(&m);
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the caller has no further use for it
 void actor_cell::end_turn(std::exception_ptr failure) noexcept {
-  if (failure) drop_failed(failure);
+  message* const failed = failure ? take_failed() : nullptr;
   exit_reason why{failure ? exit_kind::failed : exit_kind::stopped, failure};
-  if ((interrupts.load(std::memory_order_acquire) & kill_wanted) != 0) {
+  if ((interrupts.load(std::memory_order_relaxed) & kill_wanted) != 0) {
     std::lock_guard guard{lock};
     actor_extras* x = more.load(std::memory_order_relaxed);
     why = exit_reason{kill_kind, x == nullptr ? nullptr : x->now.kill_reason.exception()};
@@ -261,7 +272,9 @@ void actor_cell::end_turn(std::exception_ptr failure) noexcept {
              !failure && x != nullptr && x->now.stop_reason.kind() != exit_kind::alive) {
     why = x->now.stop_reason;
   }
-  end(std::move(why));
+  if (failed != nullptr && RAMIE_PLANT(asker_told_early)) refuse_failed(*failed, why, failure);
+  end(why);
+  if (failed != nullptr && !RAMIE_PLANT(asker_told_early)) refuse_failed(*failed, why, failure);
 }
 
 void actor_cell::rest(task& t) noexcept {
@@ -358,6 +371,12 @@ actor_extras& actor_cell::extras() {
   std::lock_guard guard{lock};
   if (more.load(std::memory_order_relaxed) == nullptr) more.store(fresh.release(), std::memory_order_release);
   return *more.load(std::memory_order_relaxed);
+}
+
+static_assert(task_cache::list_of(sizeof(actor_extras)) != task_cache::no_list);
+void* actor_extras::operator new(std::size_t size) { return allocate_task(task_cache::list_of(size)); }
+void actor_extras::operator delete(void* memory, std::size_t size) noexcept {
+  free_task_memory(memory, task_cache::list_of(size));
 }
 
 void actor_cell::free_cell() noexcept {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <ramie/actor/exit.hpp>
+#include <ramie/actor/joiner.hpp>
 #include <ramie/actor/message.hpp>
 #include <ramie/actor/options.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/type_info.hpp>
 #include <ramie/queue/adaptive_lock.hpp>
 #include <ramie/task/wait.hpp>
-#include <ramie/task/wait_list.hpp>
 #include <ramie/worker/resident.hpp>
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 #include <source_location>
 
 namespace ramie::detail {
-
 struct actor_extras;
+struct membership;
 
 /// What is the same for all actors of one class.
 struct actor_type : resident_type {
@@ -29,11 +29,7 @@ struct actor_type : resident_type {
   std::size_t state_offset;
   bool plain_state;  // its destructor does nothing
   const struct keeper_type* keeper = nullptr;
-};
-
-/// One waiter for an actor's end.
-struct joiner : wait_node {
-  bool incarnation = false;  // a restart counts as well
+  bool foreign = false;  // it only stands for an actor elsewhere: foreign.hpp
 };
 
 struct actor_cell : resident {
@@ -42,7 +38,7 @@ struct actor_cell : resident {
   static constexpr std::uint8_t waiting = 2;    // its incarnation ends or has ended, and a supervisor decides
   static constexpr std::uint8_t bounded = 4;    // the mailbox has a capacity
   static constexpr std::uint8_t ended = 8;      // for good, and everybody who wants to know knows it
-  static constexpr std::uint8_t resting = 16;   // waiting, and nobody runs it: whoever takes it over has it
+  static constexpr std::uint8_t resting = 16;   // waiting, and not run: the thread that takes it over owns it
   static constexpr std::uint8_t starting = 32;  // its state is made anew just now
   static constexpr std::uint8_t receives = 64;  // a fiber actor waits for mail: `receiving`
   static constexpr std::uint8_t gone = 128;     // no state any more, and its ties have been ended
@@ -61,7 +57,8 @@ struct actor_cell : resident {
   message* handling = nullptr;              // the same
   waiter_ref receiving;                     // lock: fiber actors, while they wait for mail
   atomic<actor_extras*> more{nullptr};      // made under the lock, never replaced
-  wait_list<joiner> joiners;                // lock
+  joiner_list joiners;                      // lock
+  membership* memberships = nullptr;        // lock: its names and groups, see membership.hpp
   atomic<std::uint32_t> references{2};      // the living actor's, and the first reference
   std::uint32_t posted = 0;                 // lock: messages ever taken in, but for ramie's own and those dropped again
   bool scheduled = true;                    // lock: not just waiting for mail, so senders need not make it ready
@@ -111,8 +108,8 @@ struct actor_cell : resident {
   tell_status post_until(message* m, const steady::time_point& deadline);
   /// Mail from ramie itself: never refused for want of room. False if the actor has ended; the message is gone then.
   bool post_lifecycle(message* m) noexcept;
-  /// The same for a note to one incarnation, which vanishes if that has ended. `m` has the flags `lifecycle` and `own`.
-  void post_note(message* m, std::uint32_t incarnation) noexcept;
+  /// The same for a note to one incarnation; flags `lifecycle`, `own`. False: that is over; `m` is gone if `drops`.
+  bool post_note(message* m, std::uint32_t incarnation, bool drops = true) noexcept;
   /// A timer's message: for one incarnation if it has the flag `own`. Taken in though there be no room, if `always`;
   /// refused otherwise.
   void post_timed(message* m, std::uint32_t incarnation, bool always) noexcept;
@@ -161,7 +158,8 @@ struct actor_cell : resident {
   void handle(message* m);
   void end_turn(std::exception_ptr failure) noexcept;
   RAMIE_COLD void fail_turn() noexcept;
-  void drop_failed(std::exception_ptr failure) noexcept;  // the message that the handler failed on
+  message* take_failed() noexcept;  // the message that the handler failed on, or null
+  void refuse_failed(message& m, const exit_reason& why, const std::exception_ptr& failure) noexcept;
   // The end: incarnation.cpp.
   void end(exit_reason why) noexcept;
   void begin_to_end(const exit_reason& why, std::uint8_t into) noexcept;   // I4

@@ -67,7 +67,7 @@ void* substitute_for(actor_cell& c, const type_info& message) noexcept;
 template <class A, class M>
 RAMIE_ALWAYS_INLINE decltype(auto) call_handler(actor_cell& c, M& m) {
   using R = reply_of<A, M>;
-  if (c.more.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
+  if (c.more.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     using K = handler_key<A, M>;
     if (void* other = substitute_for(c, type_of<K>()); other != nullptr) {
       auto& handler = *static_cast<substitute<K, R>*>(other);
@@ -150,7 +150,6 @@ struct ask_node : body_node<M> {
 
 /// The asker, if it still waits, gets `actor_down` or `mailbox_full`.
 void refuse_reply(waiter_ref who, reply_state& slot, const discarded& why) noexcept;
-void fail_reply(waiter_ref who, reply_state& slot, std::exception_ptr failure) noexcept;
 
 /// The same for what A is asked.
 template <class A, class M>
@@ -160,21 +159,18 @@ void act_on_ask(message& self, message_verb verb, void* context) {
   if (verb == message_verb::handle) [[likely]] {
     payload_guard guard{node};
     auto& c = *static_cast<actor_cell*>(context);
-    try {
-      if constexpr (is_reply<R>) {
-        const R later = call_handler<A, M>(c, node.body);
-        if ((node.flags & message::kept) == 0) attach_asker(c, later, {node.who, node.slot, nullptr});
-      } else if constexpr (std::is_void_v<R>) {
-        call_handler<A, M>(c, node.body);
-        if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot);
-      } else {
-        R reply = call_handler<A, M>(c, node.body);
-        if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot, std::move(reply));
-      }
-    } catch (...) {
-      if ((node.flags & message::kept) == 0) fail_reply(node.who, *node.slot, std::current_exception());
-      throw;
+    if constexpr (is_reply<R>) {
+      const R later = call_handler<A, M>(c, node.body);
+      if ((node.flags & message::kept) == 0) attach_asker(c, later, {node.who, node.slot, nullptr});
+    } else if constexpr (std::is_void_v<R>) {
+      call_handler<A, M>(c, node.body);
+      if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot);
+    } else {
+      R reply = call_handler<A, M>(c, node.body);
+      if ((node.flags & message::kept) == 0) give_reply(node.who, node.slot, std::move(reply));
     }
+  } else if (verb == message_verb::fail) {
+    refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
   } else if (verb == message_verb::discard) {
     std::destroy_at(&node.body);
     refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
@@ -182,6 +178,9 @@ void act_on_ask(message& self, message_verb verb, void* context) {
     describe_payload(node.body, verb, context);
   }
 }
+
+/// For actors elsewhere, see patterns/foreign.cpp: until when the asker of `m` waits.
+void note_deadline(actor_cell& c, const message& m, steady::time_point deadline) noexcept;
 
 [[noreturn]] void throw_reply(const reply_state& slot);
 [[noreturn]] void throw_ask_timeout();
@@ -194,6 +193,8 @@ RAMIE_ALWAYS_INLINE R send_and_wait(actor_cell& c, Node* node, reply_slot<R>& sl
                                     const steady::time_point* deadline, std::source_location where) {
   const asking_wait_site site{{ask_reason, where}, answers ? &c : nullptr};
   wake_reason why;
+  if (deadline != nullptr && c.how().foreign) [[unlikely]]
+    note_deadline(c, *node, *deadline);
   for (;;) {
     wait pause{wait::kind::cancellable, site};
     set_asker(*node, pause.ref());

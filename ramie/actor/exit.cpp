@@ -12,6 +12,7 @@ const char* to_string(exit_kind kind) noexcept {
     case exit_kind::linked: return "linked";
     case exit_kind::gave_up: return "gave_up";
     case exit_kind::custom: return "custom";
+    case exit_kind::node_lost: return "node_lost";
   }
   return "unknown";
 }

@@ -15,14 +15,15 @@
 namespace ramie {
 
 enum class exit_kind : std::uint8_t {
-  alive,     // it has not ended
-  stopped,   // stop() was called, or a fiber actor's function returned
-  shutdown,  // its runtime or its supervisor shut it down
-  failed,    // an exception left a handler: `exit_reason::exception`
-  killed,    // kill() was called
-  linked,    // an actor linked to it ended abnormally; `exit_reason::exception` is that one's
-  gave_up,   // a supervisor: its children failed too often
-  custom,    // stop() or exit() with a reason of the program's own: `exit_reason::of`
+  alive,      // it has not ended
+  stopped,    // stop() was called, or a fiber actor's function returned
+  shutdown,   // its runtime or its supervisor shut it down
+  failed,     // an exception left a handler: `exit_reason::exception`
+  killed,     // kill() was called
+  linked,     // an actor linked to it ended abnormally; `exit_reason::exception` is that one's
+  gave_up,    // a supervisor: its children failed too often
+  custom,     // stop() or exit() with a reason of the program's own: `exit_reason::of`
+  node_lost,  // it was on another node, of which nothing is known any more: see ramie::cluster
 };
 
 /// What a monitor of an actor reports.

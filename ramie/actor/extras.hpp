@@ -4,24 +4,41 @@
 #include <ramie/actor/cell.hpp>
 #include <ramie/actor/incarnation.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 namespace ramie::detail {
 
-struct membership;
+/// Of an actor that has been told something above the first urgency: the last message of each, null if there is none.
+struct urgency_levels {
+  std::array<message*, urgency_most + 1> last{};
+};
+// Urgent mail, under the lock.
+void put_urgent(actor_cell& c, message* m) noexcept;
+/// Of one that has been taken out of the list of urgent mail, where it was behind `before`.
+void note_urgent_taken(actor_cell& c, const message& m, message* before) noexcept;
+/// All of it goes into a fiber actor's own list, behind what was taken in before and is as urgent.
+void take_in_urgent(actor_cell& c) noexcept;
+/// The oldest of the least urgent that may be dropped, taken out; or null.
+message* take_least_urgent(actor_cell& c) noexcept;
 
 struct actor_extras {
+  /// From the caches of task blocks, as the entries of names: see registry.cpp.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory, std::size_t size) noexcept;
+
   // Guarded by the cell's lock.
   std::size_t capacity = 0;
   std::size_t stash_capacity = 0;  // 0: no bound
   ramie::overflow overflow = ramie::overflow::block_sender;
   bool asks_wait_for_restart = false;
-  wait_list<> senders;          // wait for room
+  wait_list<> senders;  // wait for room
+  std::unique_ptr<urgency_levels> levels;
   tie_list monitors;            // of the actor, whichever incarnation
   std::uint64_t monitored = 0;  // monitors that it has ever made
-  membership* memberships = nullptr;
   exit_reason last;
   actor_cell* supervisor = nullptr;  // a reference
   incarnation now;

@@ -16,7 +16,7 @@
 //  I4 It begins to end, under the lock: `waiting` if a supervisor decides, else `closed`; the reason is in place. The
 //     stop flag is taken back here, too: a later kill must not stop what comes after.
 //  I5 Handlers are dropped, and the state is destroyed. Ties may still be added, by others or by the destructor; I7
-//     ends them, with the right reason. So whoever ties itself to an actor that ends finds it either alive still, or
+//     ends them, with the right reason. So an actor that ties itself to one that ends finds it either alive still, or
 //     `gone` and its reason known.
 //  I6 Under the lock: `gone`, and all ties are taken out of the lists. From here on none is added.
 //  I7 Timers are cancelled. Each tie is claimed, by an exchange of `over`: the other side may be claiming it at the
@@ -27,10 +27,14 @@
 //     unless they may wait (asks_wait_for_restart), and no longer count; if none was taken in, the mailbox is not
 //     searched, so a restart does not cost its length. Notes and timers'
 //     messages to this incarnation stay in line, and are dropped when their turn comes (is_stale).
-//  I9 With a supervisor: `rest`, the last that happens in the turn, sets `resting`, wakes whoever waits for that and
-//     reports. From then on nobody runs it. Whoever finds it resting, under the lock, and sets `scheduled` has taken it
+//  I9 With a supervisor: `rest`, the last that happens in the turn, sets `resting`, wakes the waiter for that and
+//     reports. From then on nothing runs it. The thread that sees `resting`, under the lock, and sets `scheduled` has taken it
 //     over: its supervisor, to go on with I1 or I10; or let_finish, for a turn of its own that does I10.
-//  I10 For good: monitors are told, joiners woken, mail goes to the dead letters, names are free, groups left.
+//     The request on which the handler failed is refused as the last, after this, or after I10 if there is no
+//     supervisor.
+//  I10 For good: mail goes to the dead letters, names are free, groups left, monitors told, joiners woken, in this order.
+//     Without a supervisor names are free and groups left before I6 already. So the one who is told, in whatever way,
+//     finds the actor ended and can take its name over.
 //
 // From I4 to I6 (with a supervisor: to I10) `reason()` says `alive`: somebody who was told of the end must find it
 // ended, not the reverse.
@@ -122,7 +126,7 @@ void actor_cell::begin_to_end(const exit_reason& why, std::uint8_t into) noexcep
   status = static_cast<std::uint8_t>((status & ~starting) | into);
   interrupts.store(interrupts.load(std::memory_order_relaxed) & ~(kill_wanted | stop_wanted),
                    std::memory_order_relaxed);
-  flags.fetch_and(~task::stop_flag, std::memory_order_acq_rel);
+  flags.fetch_and(~task::stop_flag, std::memory_order_relaxed);
   last_exit = why.kind();
   ending = false;
   handling = nullptr;
@@ -150,12 +154,15 @@ void actor_cell::end(exit_reason why) noexcept {
   actor_extras* x = more.load(std::memory_order_relaxed);
   const bool supervised = keeper != nullptr ? kept : x != nullptr && x->supervisor != nullptr && !ends_for_good;
   begin_to_end(why, supervised ? waiting : closed);
+  const bool leaves = !supervised && memberships != nullptr;
   lock.unlock();
   if (x != nullptr) {
     x->now.becoming.reset();
     x->now.replaced.clear();
   }
   destroy_state(*this);
+  if (leaves && !RAMIE_PLANT(groups_left_late))
+    end_memberships(*this);  // before I7: who hears of the end finds the name free
   const bool known = end_incarnation(why);
   if (supervised) keep_mail();
   else finish(std::move(why), known);
@@ -226,7 +233,7 @@ void actor_cell::finish(exit_reason why, bool known, bool silent) noexcept {
   actor_extras* x = more.load(std::memory_order_relaxed);
   message* left[] = {urgent.take_all(), batch.take_all(), mail.take_all(),
                      x == nullptr ? nullptr : x->now.stash.take_all()};
-  known = known || !joiners.empty();
+  known = known || joiners.front() != nullptr;
   if (x != nullptr) {
     while (wait_node* n = x->senders.pop_front()) wake(n->waiter);
     monitors = x->monitors.front();
@@ -238,7 +245,7 @@ void actor_cell::finish(exit_reason why, bool known, bool silent) noexcept {
     supervisor = std::exchange(x->supervisor, nullptr);
     x->last = why;
   }
-  const bool belongs = x != nullptr && x->memberships != nullptr;
+  const bool belongs = memberships != nullptr;
   lock.unlock();
   for (message* first : left) discard_all(first, letter_fate::down);
   if (x != nullptr) x->construct = nullptr;
@@ -247,10 +254,13 @@ void actor_cell::finish(exit_reason why, bool known, bool silent) noexcept {
   if (supervisor != nullptr) supervisor->release();
   if (!known && !silent && why.kind() == exit_kind::failed) report_lost_failure(*this, why);
   if (how().keeper != nullptr) how().keeper->ended(*this);
-  // Last, so that whoever has joined finds everybody else told.
+  // Last, so that a joiner finds everybody else told.
   lock.lock();
   status |= ended;
-  while (joiner* n = joiners.pop_front()) wake(n->waiter);
+  while (joiner* n = joiners.front()) {
+    joiners.remove(*n);
+    wake(n->waiter);
+  }
   lock.unlock();
 }
 
@@ -264,7 +274,7 @@ bool actor_cell::take_over() noexcept {
 }
 
 void actor_cell::start_again() {
-  actor_extras& x = *more.load(std::memory_order_acquire);
+  actor_extras& x = *more.load(std::memory_order_relaxed);
   lock.lock();
   status = static_cast<std::uint8_t>((status & ~(waiting | resting | gone)) | starting);
   ++x.now.number;
@@ -324,6 +334,7 @@ void abandon_cell(actor_cell& c) noexcept {
     std::lock_guard guard{c.lock};
     c.begin_to_end(why, actor_cell::closed);
   }
+  end_memberships(c);
   const bool known = c.end_incarnation(why);
   c.finish(why, known, true);
   c.release();
@@ -331,6 +342,28 @@ void abandon_cell(actor_cell& c) noexcept {
 }
 
 // ---- waiting for it ------------------------------------------------------------------------------------------------
+
+void joiner_list::push_back(joiner& n) noexcept {
+  n.next = nullptr;
+  n.linked = true;
+  if (first_ == nullptr) {
+    first_ = &n;
+    n.previous = &n;
+    return;
+  }
+  n.previous = first_->previous;
+  n.previous->next = &n;
+  first_->previous = &n;
+}
+
+void joiner_list::remove(joiner& n) noexcept {
+  if (!n.linked) return;
+  n.linked = false;
+  if (n.next != nullptr) n.next->previous = n.previous;
+  else first_->previous = n.previous;
+  if (first_ == &n) first_ = after(n);
+  else n.previous->next = n.next;
+}
 
 bool actor_cell::join(const steady::time_point* deadline, bool incarnation, std::source_location from) {
   if (this_actor() == this) throw usage_error{"ramie: join: an actor cannot join itself"};

@@ -63,7 +63,7 @@ enum class tie_kind : std::uint8_t {
 /// Two actors, one of which hears of the other's end. In a list of each, and freed with the second removal.
 struct tie {
   tie_kind kind;
-  atomic<bool> over{false};  // claimed by whoever ends it: I6
+  atomic<bool> over{false};  // claimed by the thread that ends it: I6
   atomic<std::uint32_t> references{2};
   actor_cell* side[2];             // watcher (or one of the linked), target; a reference to each
   std::uint32_t incarnation[2]{};  // of each, when it was made

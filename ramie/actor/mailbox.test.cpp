@@ -239,7 +239,7 @@ TEST_P(mailboxes, refuse_or_drop_what_does_not_fit) {
   });
 }
 
-// Who drops a message must not count along with the actor, which handles others meanwhile.
+// A sender that drops a message must not count along with the actor, which handles others meanwhile.
 TEST_P(mailboxes, keep_their_count_while_they_drop_the_oldest) {
   runtime rt{options()};
   fiber_tests::event go;

@@ -18,14 +18,13 @@ void unlink(membership& m) noexcept {
 
 }  // namespace
 
-bool member_table::enlist(membership& m, actor_cell& c) {
-  actor_extras& x = c.extras();
+bool member_table::enlist(membership& m, actor_cell& c) noexcept {
   std::lock_guard guard{c.lock};
   if ((c.status & actor_cell::closed) != 0) return false;
   m.table = this;
   m.who = &c;
-  m.next = std::exchange(x.memberships, &m);
-  m.linked = &x.memberships;
+  m.next = std::exchange(c.memberships, &m);
+  m.linked = &c.memberships;
   if (m.next != nullptr) m.next->linked = &m.next;
   return true;
 }
@@ -37,21 +36,19 @@ void member_table::strike(membership& m) noexcept {
 
 membership* member_table::strike_any(actor_cell& c) noexcept {
   std::lock_guard guard{c.lock};
-  const actor_extras* x = c.more.load(std::memory_order_relaxed);
-  membership* m = x == nullptr ? nullptr : x->memberships;
+  membership* m = c.memberships;
   while (m != nullptr && m->table != this) m = m->next;
   if (m != nullptr) unlink(*m);
   return m;
 }
 
 void end_memberships(actor_cell& c) noexcept {
-  const actor_extras& x = *c.more.load(std::memory_order_acquire);
   for (;;) {
     member_table* table = nullptr;
     {
       std::lock_guard guard{c.lock};
-      if (x.memberships == nullptr) return;
-      table = x.memberships->table;
+      if (c.memberships == nullptr) return;
+      table = c.memberships->table;
       table->keep();
     }
     table->forget_one(c);

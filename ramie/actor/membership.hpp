@@ -4,7 +4,7 @@
 // taken after the table's.
 //  B1 It comes into both under both locks, unless the actor is `closed` by then. So the end of an actor, which sets
 //     `closed` before it looks at the list, finds all there are, and none is added behind its back.
-//  B2 It is taken out of both under the table's lock. Whoever takes it out of the actor's list has it, and frees it.
+//  B2 It is taken out of both under the table's lock. The thread that takes it out of the actor's list owns it, and frees it.
 //  B3 The end of an actor meets the locks in the wrong order: so it looks at the first in the list, keeps that one's
 //     table, lets the actor's lock go, and has the table take out one of its memberships, if there is one still.
 // Each step takes the same time, however many actors, tables and memberships there are.
@@ -18,10 +18,9 @@ class member_table;
 
 struct membership {
   member_table* table = nullptr;
-  actor_cell* who = nullptr;      // its owner refers to it
+  actor_cell* who = nullptr;      // it has not ended, or ends and has yet to look here: so it need not be counted
   membership* next = nullptr;     // of the actor, under the actor's lock
   membership** linked = nullptr;  // what refers to it there; null: in no list
-  bool is_name = false;
 };
 
 class member_table {
@@ -35,13 +34,14 @@ class member_table {
   virtual void let_go() noexcept = 0;
   /// B3: takes out one membership of `c`, if there is one. Takes the table's lock.
   virtual void forget_one(actor_cell& c) noexcept = 0;
+  [[nodiscard]] virtual bool is_of_names() const noexcept { return false; }
 
  protected:
   ~member_table() = default;
 
   // All of these under the table's lock.
-  /// B1. False if the actor has ended, or ends. Throws std::bad_alloc.
-  bool enlist(membership& m, actor_cell& c);
+  /// B1. False if the actor has ended, or ends.
+  bool enlist(membership& m, actor_cell& c) noexcept;
   /// B2.
   static void strike(membership& m) noexcept;
   /// The same with one of those that `c` has in this table; null if it has none.

@@ -33,8 +33,9 @@ enum class letter_fate : std::uint8_t {
 /// What is asked of a message's own code, and what `context` is then.
 enum class message_verb : std::uint8_t {
   handle,   // actor_cell*: call the handler, then destroy the payload. May throw; the payload is destroyed even then
+  fail,     // requests whose handler threw: discarded*: the waiter for a reply gets an exception
   take,     // fiber actors: std::variant<...>*: move the payload there, then destroy it
-  discard,  // discarded*: destroy the payload; whoever waits for a reply gets an exception instead
+  discard,  // discarded*: destroy the payload; the waiter for a reply gets an exception instead
   type,     // const type_info**: the payload's type goes there
   text,     // std::ostream*: the payload goes there if it can be printed. May throw
   make,     // with `late` only: making*: make the payload, if it is wanted. May throw; then there is none
@@ -63,7 +64,8 @@ struct message {
   message_function act = nullptr;
   std::uint8_t list = 0;  // of task_cache
   std::uint8_t flags = 0;
-  std::uint32_t incarnation;  // of its receiver; with `own` only, so that others need not write it
+  std::uint8_t urgency;       // of urgent mail only, so that others need not write it: 1 to urgency_most
+  std::uint32_t incarnation;  // of its receiver; with `own` only, as before
 };
 
 /// Without a payload.
@@ -139,7 +141,7 @@ RAMIE_ALWAYS_INLINE void free_message(message* m) noexcept {
   else ::operator delete(static_cast<void*>(m), std::align_val_t{task_alignment_most});
 }
 
-/// First in, first out, linked through the messages. Guarded by whoever owns it.
+/// First in, first out, linked through the messages. Guarded by its owner.
 struct message_queue {
   message* first = nullptr;
   message* last = nullptr;

@@ -34,6 +34,10 @@ struct actor_options {
   std::size_t stash_capacity = 0;
 };
 
+/// The highest urgency of a message, see actor_ref::tell_urgent. A guess: each is a pointer for an actor that is told
+/// something above the first.
+inline constexpr int urgency_most = 7;
+
 /// What became of a message.
 enum class tell_status {
   ok,       // it is in the mailbox (it will be handled if the actor lives so long)

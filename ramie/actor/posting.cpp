@@ -4,10 +4,14 @@
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/fiber_task.hpp>
+#include <ramie/inspect/dump_facts.hpp>
 #include <ramie/sched/live_schedulers.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 
 namespace ramie::detail {
 
@@ -36,7 +40,7 @@ namespace {
 [[maybe_unused]] const bool told = (set_resident_describer(&actor_cell::describe), true);
 }
 
-// A copy of bytes: whatever it says, nothing is followed but the class, which is a constant.
+// A copy of bytes, whatever it says: what is followed is the class, which is a constant, and what copy_from can read.
 void actor_cell::describe(const void* copy, const void* type, resident_facts& found) noexcept {
   found.kind = "actor";
   found.type = static_cast<const actor_type*>(type)->of->name();
@@ -48,6 +52,9 @@ void actor_cell::describe(const void* copy, const void* type, resident_facts& fo
                 : (c.status & waiting) != 0  ? "waits for its supervisor"
                 : c.scheduled                ? "is ready"
                                              : "is idle";
+  const actor_extras* x = c.more.load(std::memory_order_relaxed);
+  const void* above = nullptr;
+  if (x != nullptr && copy_from(&x->supervisor, &above, sizeof above)) found.supervisor = above;
 }
 
 bool actor_cell::full() noexcept {
@@ -61,7 +68,7 @@ bool actor_cell::blocks_senders() const noexcept {
 }
 
 void actor_cell::raise(std::uint8_t interrupt) noexcept {
-  interrupts.store(interrupts.load(std::memory_order_relaxed) | interrupt, std::memory_order_release);
+  interrupts.store(interrupts.load(std::memory_order_relaxed) | interrupt, std::memory_order_relaxed);
 }
 
 namespace {
@@ -77,7 +84,7 @@ message* take_oldest(message_queue& q) noexcept {
   return nullptr;
 }
 
-/// The caller runs the actor's constructor: as the actor itself, it must not wait for room.
+/// The caller runs the actor's constructor: as for the actor itself, there is always room.
 bool constructs_it(const actor_extras& x) noexcept {
   return x.now.constructs != nullptr && x.now.constructs == this_task();
 }
@@ -122,25 +129,21 @@ tell_status actor_cell::try_post_unseen(message* m, bool before_others) {
   message* dropped = nullptr;
   if (full()) {
     actor_extras& x = *more.load(std::memory_order_relaxed);
-    if (x.overflow == overflow::block_sender && this_actor() != this && !constructs_it(x)) {
-      lock.unlock();
-      return tell_status::full;
-    }
-    if (x.overflow == overflow::fail || x.overflow == overflow::drop_newest) {
-      const tell_status status_then = x.overflow == overflow::fail ? tell_status::full : tell_status::dropped;
-      lock.unlock();
-      discard_all(m, letter_fate::full);
-      return status_then;
-    }
     if (x.overflow == overflow::drop_oldest) {
       // What ramie sent stays. Urgent mail goes only where there is no other.
       dropped = take_oldest(mail);
-      if (dropped == nullptr) dropped = take_oldest(urgent);
+      if (dropped == nullptr) dropped = take_least_urgent(*this);
       if (dropped != nullptr) --posted;  // `handled` is the actor's to count
+    } else if (this_actor() != this && !constructs_it(x)) {
+      const tell_status became = x.overflow == overflow::drop_newest ? tell_status::dropped : tell_status::full;
+      const bool waits = x.overflow == overflow::block_sender;
+      lock.unlock();
+      if (!waits) discard_all(m, letter_fate::full);
+      return became;
     }
   }
   if (before_others) {
-    urgent.push(m);
+    put_urgent(*this, m);
     raise(urgent_mail);
   } else {
     mail.push(m);
@@ -252,6 +255,7 @@ bool actor_cell::post_lifecycle(message* m) noexcept {
     discard_all(m, letter_fate::down);
     return false;
   }
+  if (memberships != nullptr) __builtin_prefetch(memberships);  // most of these messages bring the end
   put_lifecycle_and_unlock(m);
   return true;
 }
@@ -271,20 +275,16 @@ bool actor_cell::runs(std::uint32_t incarnation) const noexcept {
   return (x == nullptr ? 0 : x->now.number) == incarnation;
 }
 
-void actor_cell::post_note(message* m, std::uint32_t incarnation) noexcept {
+bool actor_cell::post_note(message* m, std::uint32_t incarnation, bool drops) noexcept {
   m->incarnation = incarnation;
   lock.lock();
-  if (!runs(incarnation) && !RAMIE_PLANT(notes_outlive_incarnations)) {
+  if ((!runs(incarnation) && !RAMIE_PLANT(notes_outlive_incarnations)) || (status & closed) != 0) {
     lock.unlock();
-    discard_all(m, letter_fate::down);
-    return;
-  }
-  if ((status & closed) != 0) {
-    lock.unlock();
-    discard_all(m, letter_fate::down);
-    return;
+    if (drops) discard_all(m, letter_fate::down);
+    return false;
   }
   put_lifecycle_and_unlock(m);
+  return true;
 }
 
 void actor_cell::post_timed(message* m, std::uint32_t incarnation, bool always) noexcept {
@@ -319,6 +319,95 @@ void actor_cell::discard_all(message* first, letter_fate fate) noexcept {
     free_message(first);
     first = rest_of_it;
   }
+}
+
+// ---- urgent mail ---------------------------------------------------------------------------------------------------
+//
+// It is in one list, the most urgent first. While there is one level only, new mail goes to the end. An actor that has
+// been told something above that knows where each level ends, so that nothing is put or taken by a search.
+
+namespace {
+
+/// Under the lock.
+urgency_levels* levels_of(actor_cell& c) noexcept {
+  const actor_extras* x = c.more.load(std::memory_order_relaxed);
+  return x == nullptr ? nullptr : x->levels.get();
+}
+
+void insert_behind(message_queue& q, message* before, message* m) noexcept {
+  message*& link = before == nullptr ? q.first : before->next;
+  m->next = link;
+  link = m;
+  if (m->next == nullptr) q.last = m;
+}
+
+}  // namespace
+
+void prepare_urgency(actor_cell& c, int urgency) {
+  if (urgency < 1 || urgency > urgency_most) [[unlikely]]
+    throw invalid_argument{"ramie: tell_urgent: the urgency " + std::to_string(urgency) + " is outside 1 to " +
+                           std::to_string(urgency_most)};
+  if (urgency == 1) return;
+  actor_extras& x = c.extras();
+  {
+    std::lock_guard guard{c.lock};
+    if (x.levels != nullptr) return;
+  }
+  auto fresh = std::make_unique<urgency_levels>();
+  std::lock_guard guard{c.lock};
+  if (x.levels != nullptr) return;
+  fresh->last[1] = c.urgent.first == nullptr ? nullptr : c.urgent.last;
+  x.levels = std::move(fresh);
+}
+
+void put_urgent(actor_cell& c, message* m) noexcept {
+  urgency_levels* const levels = levels_of(c);
+  if (levels == nullptr) {
+    c.urgent.push(m);
+    return;
+  }
+  message* before = nullptr;
+  for (std::size_t level = m->urgency; level < levels->last.size() && before == nullptr; ++level)
+    before = levels->last[level];
+  insert_behind(c.urgent, before, m);
+  levels->last[m->urgency] = m;
+}
+
+void note_urgent_taken(actor_cell& c, const message& m, message* before) noexcept {
+  urgency_levels* const levels = levels_of(c);
+  if (levels == nullptr || levels->last[m.urgency] != &m) return;
+  levels->last[m.urgency] = before != nullptr && before->urgency == m.urgency ? before : nullptr;
+}
+
+void take_in_urgent(actor_cell& c) noexcept {
+  if (c.urgent.first == nullptr) return;
+  message_queue fresh = std::exchange(c.urgent, {});
+  message_queue before = std::exchange(c.batch, {});
+  if (urgency_levels* levels = levels_of(c); levels != nullptr) *levels = {};
+  for (message* m = fresh.first; m != nullptr; m = m->next) m->flags |= message::first;
+  while (before.first != nullptr && (before.first->flags & message::first) != 0) {
+    while (fresh.first != nullptr && fresh.first->urgency > before.first->urgency) c.batch.push(fresh.pop());
+    c.batch.push(before.pop());
+  }
+  c.batch.append(fresh);
+  c.batch.append(before);
+}
+
+message* take_least_urgent(actor_cell& c) noexcept {
+  message* found = nullptr;
+  message* behind = nullptr;
+  message* before = nullptr;
+  for (message* m = c.urgent.first; m != nullptr; before = m, m = m->next) {
+    if ((m->flags & (message::lifecycle | message::kept | message::counted)) != 0) continue;
+    if (found != nullptr && found->urgency == m->urgency) continue;
+    found = m;  // what comes later is less urgent
+    behind = before;
+  }
+  if (found == nullptr) return nullptr;
+  c.urgent.remove(found);
+  found->next = nullptr;
+  note_urgent_taken(c, *found, behind);
+  return found;
 }
 
 }  // namespace ramie::detail

@@ -28,14 +28,19 @@ struct found {
 };
 
 /// The first of those that were taken in and not yet delivered that is wanted. Predicates are the user's code, so this
-/// is done on the actor's own list, without the lock. A stop is heeded when it is the oldest: what was sent before it
-/// can still be received, only not by somebody who waits for something else.
+/// is done on the actor's own list, without the lock. A stop is heeded, and taken out, when it is the oldest: what was
+/// sent before it can still be received, only not by somebody who waits for something else. Left in, it would stop what
+/// a supervisor restarts, too.
 found find(actor_cell& c, bool (*wanted)(message&, void*), void* context) {
   message* before = nullptr;
   for (message* m = c.batch.first; m != nullptr;) {
     message* const behind = m->next;
     if (is_stop(*m)) {
-      if (before == nullptr) heed_stop(c, *m);
+      if (before == nullptr) {
+        heed_stop(c, *m);
+        take_out(c, before, m);
+        drop(c, m);
+      }
       return {nullptr, true};
     }
     if (is_stale(c, *m)) {
@@ -58,19 +63,7 @@ found find(actor_cell& c, bool (*wanted)(message&, void*), void* context) {
 bool take_in(actor_cell& c) noexcept {
   if (c.mail.first == nullptr && c.urgent.first == nullptr) return false;
   c.batch.append(c.mail);
-  if (c.urgent.first == nullptr) return true;
-  message* last_urgent = nullptr;
-  for (message* m = c.batch.first; m != nullptr && (m->flags & message::first) != 0; m = m->next) last_urgent = m;
-  for (message* m = c.urgent.first; m != nullptr; m = m->next) m->flags |= message::first;
-  if (last_urgent == nullptr) {
-    c.batch.prepend(c.urgent);
-    return true;
-  }
-  message_queue rest{last_urgent->next, c.batch.last};
-  c.batch.last = last_urgent;
-  last_urgent->next = nullptr;
-  c.batch.append(c.urgent);
-  c.batch.append(rest);
+  take_in_urgent(c);
   return true;
 }
 
@@ -91,7 +84,11 @@ found find_bounded(actor_cell& c, bool (*wanted)(message&, void*), void* context
       message* const behind = m->next;
       const bool stale = is_stale(c, *m);
       if (is_stop(*m)) {
-        if (before == nullptr && c.urgent.first == nullptr && c.batch.first == nullptr) heed_stop(c, *m);
+        if (m == q->first && (q == &c.batch || (c.urgent.first == nullptr && c.batch.first == nullptr))) {
+          heed_stop(c, *m);
+          q->first = behind;
+          drop(c, m);
+        }
         return {nullptr, true};
       }
       bool takes = stale || wanted == nullptr;
@@ -118,6 +115,7 @@ found find_bounded(actor_cell& c, bool (*wanted)(message&, void*), void* context
       }
       (before == nullptr ? q->first : before->next) = m->next;
       if (m->next == nullptr) q->last = before;
+      if (q == &c.urgent) note_urgent_taken(c, *m, before);
       if (!stale) return {m, false};
       count_out(c, *m);
       drop(c, m);
@@ -191,7 +189,7 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
       throw;
     }
     awake();
-    if (why != wake_reason::cancelled || (c.interrupts.load(std::memory_order_acquire) & actor_cell::kill_wanted) != 0)
+    if (why != wake_reason::cancelled || (c.interrupts.load(std::memory_order_relaxed) & actor_cell::kill_wanted) != 0)
       continue;
     // The runtime shuts down, and is about to kill it.
     if (!is_draining()) throw cancelled{};

@@ -10,6 +10,7 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +23,8 @@ namespace ramie {
 
 namespace detail {
 void exit_by_signal(actor_cell& c, const exit_reason& why);
+/// Before a message of that urgency is sent. Throws invalid_argument, std::bad_alloc.
+void prepare_urgency(actor_cell& c, int urgency);
 }  // namespace detail
 
 /// A reference to an actor of any class; may be empty. It does not keep the actor running, only the memory of its
@@ -153,18 +156,21 @@ class actor_ref : public any_actor {
     detail::free_message(node);
     return became;
   }
-  /// The same, handled before ordinary messages (but among urgent ones in order).
+  /// As `tell`, handled before ordinary messages, and before less urgent ones: `urgency` is 1 to urgency_most. Those of
+  /// the same urgency are handled in order. Also throws invalid_argument.
   template <class T>
-  tell_status tell_urgent(T&& m) const {
+  tell_status tell_urgent(T&& m, int urgency = 1) const {
     using M = detail::message_for<A, T>;
     check<std::decay_t<T>>();
-    return cell()->post_slowly(
-        detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m)), true);
+    detail::prepare_urgency(*cell(), urgency);
+    auto* node = detail::make_message<detail::tell_node<M>>(&detail::act_on_tell<A, M>, 0, std::forward<T>(m));
+    node->urgency = static_cast<std::uint8_t>(urgency);
+    return cell()->post_slowly(node, true);
   }
   /// Sends a request, suspends until its handler has returned, and returns its result; if that is a reply<T>, until
   /// there is an answer: a T. A fiber actor answers a ramie::request. Throws actor_down if the actor has ended, ends
-  /// before it answers, or is being restarted; broken_reply; mailbox_full; `cancelled`; usage_error if it asks itself;
-  /// std::bad_alloc.
+  /// before it answers, or is being restarted; if its handler threw, not before it has ended or rests. Also
+  /// throws broken_reply; mailbox_full; `cancelled`; usage_error if it asks itself; std::bad_alloc.
   template <class T>
   RAMIE_ALWAYS_INLINE auto ask(T&& m, std::source_location where = std::source_location::current()) const {
     using M = detail::message_for<A, T>;

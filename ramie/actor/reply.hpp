@@ -1,7 +1,7 @@
 // Answers that are given later, and what became of a request.
 //
 // A reply<T> is a reference to a core that copies share. Two things come together there, in either order: the answer,
-// and the one who asked (when the handler has returned the reply). Whoever comes second, under the core's lock, takes
+// and the one who asked (when the handler has returned the reply). The second of the two, under the core's lock, takes
 // both out and delivers, after the lock. The last copy to go without an answer delivers that there will be none.
 #pragma once
 
@@ -175,7 +175,7 @@ class reply_core {
 
 }  // namespace detail
 
-/// An answer that is given later. A handler makes one, keeps a copy, and returns the other; whoever asked waits until
+/// An answer that is given later. A handler makes one, keeps a copy, and returns the other; the asker waits until
 /// set_value or set_exception is called on any copy, by any actor, fiber or thread. If all copies go without that,
 /// `ask` throws broken_reply, or actor_down if the actor that was asked has ended or is being restarted.
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <ramie/actor/mailbox.hpp>
 #include <ramie/actor/ref.hpp>
+#include <ramie/runtime/runtime.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -117,6 +118,14 @@ template <class... Ms, class F>
   requires(sizeof...(Ms) > 0 && std::invocable<std::decay_t<F>&, mailbox<Ms...>&>)
 actor_ref<mailbox<Ms...>> spawn_actor(const actor_options& options, F&& f) {
   return detail::make_fiber_actor<Ms...>(&options, std::forward<F>(f));
+}
+
+/// As spawn_actor with the same arguments, in that runtime: spawn_actor_in<account>(rt, 100). Any thread: blocks a
+/// plain one, suspends a fiber of any runtime, until the actor is there. Throws what spawn_actor and runtime::run do.
+template <class... Ms, class... Args>
+  requires(sizeof...(Ms) > 0)
+auto spawn_actor_in(runtime& in, Args&&... args) {
+  return in.run([&] { return spawn_actor<Ms...>(std::forward<Args>(args)...); });
 }
 
 }  // namespace ramie

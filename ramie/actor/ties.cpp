@@ -35,7 +35,7 @@ class both_locked {
 
 /// The list of side `i` that a tie belongs to.
 tie_list& list_of(const tie& t, int i) noexcept {
-  actor_extras& x = *t.side[i]->more.load(std::memory_order_acquire);
+  actor_extras& x = *t.side[i]->more.load(std::memory_order_relaxed);
   return i == 1 && t.kind == tie_kind::monitor ? x.monitors : x.now.ties;
 }
 
@@ -72,9 +72,10 @@ void leave(tie& t, int i) noexcept {
   if (removed) t.release();
 }
 
-/// I6: true for one alone.
+/// I6: true for one alone. It orders nothing: what the winner uses was written before the tie was put into the lists,
+/// whose locks hand it over.
 bool claim_tie(tie& t) noexcept {
-  return !t.over.exchange(true, std::memory_order_acq_rel) || RAMIE_PLANT(tie_told_twice);
+  return !t.over.exchange(true, std::memory_order_relaxed) || RAMIE_PLANT(tie_told_twice);
 }
 
 void send_exit(actor_cell& c, std::uint32_t incarnation, actor_cell& gone, const exit_reason& why) noexcept {
@@ -209,7 +210,7 @@ monitor_ref monitor_actor(actor_cell& watcher, actor_cell& target, message_funct
     else why = last_reason(target);
   }
   if (added) return ref;
-  const std::uint32_t mine = watcher.more.load(std::memory_order_acquire)->now.number;
+  const std::uint32_t mine = watcher.more.load(std::memory_order_relaxed)->now.number;
   send_note(watcher, mine, std::exchange(t->note, nullptr), target, why);
   t->references.store(1, std::memory_order_relaxed);
   t->release();
@@ -264,7 +265,7 @@ void link_actors(actor_cell& self, actor_cell& other) {
     }
   }
   if (added) return;
-  const std::uint32_t mine = self.more.load(std::memory_order_acquire)->now.number;
+  const std::uint32_t mine = self.more.load(std::memory_order_relaxed)->now.number;
   t->references.store(1, std::memory_order_relaxed);
   t->release();
   if (!known) send_exit(self, mine, other, why);

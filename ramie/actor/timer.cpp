@@ -1,7 +1,7 @@
 // Timers of actors.
 //
 //  T1 A timer is in the queue of the worker that started it, and in its actor's list.
-//  T2 Whoever fires it posts the message; a periodic one goes back into the queue, unless it was cancelled. That may be
+//  T2 The thread that fires it posts the message; a periodic one goes back into the queue, unless it was cancelled. That may be
 //     the monitor, which must not run the user's code: a payload that is not copied byte by byte is made by the actor.
 //  T3 Cancel sets `cancelled`, then takes it out of the queue. If it is not there, somebody is firing it just now, and
 //     that one looks at `cancelled` again after it has put it back (T2).

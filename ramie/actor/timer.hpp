@@ -30,7 +30,7 @@ struct actor_timer : timer_node {
   std::int64_t deadline_ns = 0;
   std::int64_t period_ns = 0;     // 0: once
   std::uint32_t incarnation = 0;  // of the target, which alone gets the message
-  bool at_once = false;           // messages are made by whoever fires it: the receiver is a fiber actor
+  bool at_once = false;           // messages are made by the thread that fires it: the receiver is a fiber actor
   bool keyed = false;             // its message is handled only while the actor knows it by its key
   bool forgotten = false;         // the actor's own: it does not any more
   actor_timer* next = nullptr;    // of the actor's timers, under their lock
@@ -82,7 +82,7 @@ struct typed_timer final : actor_timer {
   }
 };
 
-/// A message whose payload the receiver makes: whoever fires a timer, the monitor it may be, runs no code of the
+/// A message whose payload the receiver makes: the thread that fires a timer, perhaps the monitor, runs no code of the
 /// user's. Until then it has a reference to the timer.
 template <class M>
 struct late_node : body_node<M> {

@@ -35,6 +35,11 @@ enum class plant : std::uint8_t {
   held_wait_let_go_twice,      // wait_word.hpp: a waker that meets `held` claims all the same
   cancelled_unfenced,          // wait_word.hpp: the canceller's, or W7's, fence left out
   scope_child_of_nobody,       // scope.cpp: a child that is a fiber of its own has no parent
+  claim_unordered,             // wait.cpp, W4: the order of what a waker hands over left out
+  end_unordered,               // loop.cpp: that of a fiber's result, for its joiner
+  waiter_unordered,            // mutex.cpp, M3: that of a node in the queue, for the next holder of `busy`
+  mail_unordered,              // adaptive_lock.hpp, A5: that of what the lock guards
+  strand_unlinked,             // strands.cpp: a strand is not in the list of those that run for its fiber
   scope_child_unmarked,        // scope.cpp: it begins without a mark at the fiber that request_stop is called for
   join_unnoticed,              // loop.cpp: a fiber's end and a joiner's arrival miss each other
   timer_heap_narrow,           // timer_queue.cpp: the way down passes over the last child
@@ -58,6 +63,8 @@ enum class plant : std::uint8_t {
   refused_still_counted,          // incarnation.cpp: I8, requests that are refused still count as waiting
   room_left_to_nobody,            // posting.cpp: a sender that did not need its room does not let the next one in
   gone_too_late,                  // incarnation.cpp: I6, ties are taken out before `gone` is marked
+  groups_left_late,               // incarnation.cpp: I10 without a supervisor, names and groups go after links are told
+  asker_told_early,               // cell.cpp: the request on which the handler failed is refused before the end
   pool_left_early,                // pool_core.cpp: L3, a child takes itself out of the list before it has ended
   pool_listed_early,              // pool_core.cpp: L1, a child is in the list before it is enlisted
   mutex_unlock_unnoticed,         // mutex.cpp: M3 links the node although `locked` is already clear
@@ -71,8 +78,15 @@ enum class plant : std::uint8_t {
   source_wake_no_fence,           // event_source.hpp: E3 without its fence
   source_role_kept,               // event_source.hpp: E1, the role is not released
   source_role_shared,             // event_source.hpp: E1, it is taken although another thread has it
-  call_back_missed,  // monitor.cpp: a spare that retires clears its token after it said that it is off duty
-  word_lock_early,   // wait_queue.hpp: Q2, links its node after it released the lock
+  call_back_missed,         // monitor.cpp: a spare that retires clears its token after it said that it is off duty
+  reserve_keeps_all,        // scheduler.cpp: V5, the reserve gives nothing away when the runtime is hogged no more
+  reserve_leaves_as_spare,  // reserve.cpp: V5, it goes off duty although V6 has made it a spare
+  source_left_alone,        // monitor.cpp: a spare goes off duty with the role of the event source, and nobody takes it
+  sink_without_look,        // descriptor.cpp: N7, a sink is set although `ready` is
+  generation_ignored,       // descriptor.cpp: N5, an event of the use before is taken for one of this
+  record_freed_amid_call,   // descriptor.cpp: N4, the last call ends in one step and finishes in another
+  active_refusal_freed,     // patterns/active.cpp: Y6, a note that was refused is freed although its stream has it
+  word_lock_early,          // wait_queue.hpp: Q2, links its node after it released the lock
 };
 
 extern plant planted;

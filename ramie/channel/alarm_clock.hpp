@@ -4,7 +4,7 @@
 //  A2 An order takes effect when the fiber takes it; the channel of orders has no buffer. The fiber drops a tick that
 //     was not taken, and then takes a second, empty order: when that is taken, the tick of before is gone, and a tick
 //     that is found in the channel belongs to the new order.
-//  A3 Whoever stops the clock closes both channels, and so does the fiber when it is cancelled: nobody waits for a tick
+//  A3 The stop of the clock closes both channels, and so does the fiber when it is cancelled: nobody waits for a tick
 //     or with an order that will never come about.
 #pragma once
 

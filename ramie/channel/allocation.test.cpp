@@ -19,7 +19,8 @@ void* operator new(std::size_t size) {
   throw std::bad_alloc{};
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// Inlined, gcc 12 takes it for a mistake.
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   asked_for.fetch_add(1, std::memory_order_relaxed);
   const auto unit = static_cast<std::size_t>(alignment);

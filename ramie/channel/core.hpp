@@ -20,7 +20,7 @@
 //     reads all counts twice, without locks. Each count carries the number of its increases (tally), so equal numbers
 //     mean that no count has changed in between, and all were seen at one instant: the one between the two passes. Where
 //     memory is weak, loads return old values, so counts are stored with release and loaded with acquire: a pass that saw
-//     an element gone from one channel sees those that its receiver, or whoever told it to receive, put elsewhere before. For
+//     an element gone from one channel sees those that its receiver, or the sender of the request to receive, put elsewhere before. For
 //     this no operation may pass through a state that looks less ready than the states before and after it: a receiver
 //     that frees a place for a waiting sender leaves `size` as it is.
 //  C9 The buffer of an unbounded channel grows, under the lock, when a sender finds all its places taken. Selects glance
@@ -147,7 +147,7 @@ class channel_core {
   [[nodiscard]] bool may_receive(std::uint64_t& increases) const noexcept {
     const bool filled = size.count(increases) != 0;
     const bool offered = senders.count(increases) != 0;
-    return filled || offered || closed.load(std::memory_order_acquire);
+    return filled || offered || closed.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool may_send(std::uint64_t& increases) const noexcept {
     const bool has_room = size.count(increases) < capacity;

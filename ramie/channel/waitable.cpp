@@ -84,10 +84,10 @@ select_case::step join_waitable::add(wait& pause) {
 }
 
 bool join_waitable::take_out() noexcept {
-  // It fails if the fiber has ended meanwhile.
+  // It fails if the fiber has ended meanwhile; may_be_ready acquires that.
   std::uint64_t mine = std::exchange(published_, 0);
   if (mine != 0)
-    task_->completion.compare_exchange_strong(mine, 0, std::memory_order_acq_rel, std::memory_order_acquire);
+    task_->completion.compare_exchange_strong(mine, 0, std::memory_order_relaxed, std::memory_order_relaxed);
   return false;  // V5
 }
 

@@ -9,6 +9,7 @@
 #include <ramie/inspect/notices.hpp>
 #include <ramie/sched/residents.hpp>
 #include <ramie/sched/scheduler.hpp>
+#include <ramie/stack/pool.hpp>
 #include <ramie/task/region.hpp>
 
 #include <exception>
@@ -245,6 +246,16 @@ void sleep_until(std::chrono::steady_clock::time_point deadline, std::source_loc
   const detail::wait_site site{"sleep", where};
   detail::wait pause{detail::wait::kind::cancellable, site};
   if (pause.suspend_until(deadline) == detail::wake_reason::cancelled) throw cancelled{};
+}
+
+void trim_stack() noexcept {
+  constexpr std::size_t spared = 1024;  // for this function, and what it calls
+  const char* const here = static_cast<const char*>(__builtin_frame_address(0)) - spared;
+  if (const detail::task* t = detail::this_task(); t != nullptr) {
+    const detail::task_extras* extras = t->extras.load(std::memory_order_relaxed);
+    if (extras != nullptr && extras->measures_stack) return;
+  }
+  if (const detail::stack* s = detail::find_stack(here)) detail::give_back_below(*s, here);
 }
 
 fiber_id get_id() noexcept {

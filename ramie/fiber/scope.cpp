@@ -121,7 +121,7 @@ bool scope::begin_to_stop(rare& r) noexcept {
   return true;
 }
 
-/// Not inside the lock: children are looked for on all stacks, and some may be about to end.
+/// Not inside the lock: children are looked for, and some may be about to end.
 void scope::stop(rare& r) noexcept {
   r.stopped = {
       reinterpret_cast<const char*>(this), sizeof(scope), r.owner,
@@ -167,11 +167,8 @@ void scope::start(detail::scope_child& c, const fiber_options* options) {
 
 void scope::fiber_began(detail::scope_child& c) noexcept {
   // As for fork jobs that start elsewhere (run_fork_job): from now on request_stop has to look for it.
-  detail::task* root = c.self->parent;
-  while (root != nullptr && (root->flags.load(std::memory_order_relaxed) & detail::task::strand_flag) != 0)
-    root = root->parent;
-  if (root != nullptr && !RAMIE_PLANT(scope_child_unmarked))
-    root->flags.fetch_or(detail::task::forked_flag, std::memory_order_acq_rel);
+  if (c.self->parent != nullptr && !RAMIE_PLANT(scope_child_unmarked))
+    detail::begin_strand(c.strand, *c.self->parent, *c.self->where.load(std::memory_order_relaxed));
   rare& r = get_rare();
   std::lock_guard guard{r.lock};
   c.next = r.running;
@@ -182,6 +179,7 @@ void scope::fiber_began(detail::scope_child& c) noexcept {
 }
 
 void scope::fiber_ended(detail::scope_child& c) noexcept {
+  detail::unlink_strand(c.strand);
   rare& r = get_rare();
   std::uint64_t waiter = 0;
   {

@@ -412,6 +412,45 @@ TEST_P(scopes, a_failure_cancels_children_that_run) {
   });
 }
 
+/// More than the strands that a stop copies without memory (256), all of them fibers that wait.
+TEST_P(scopes, of_hundreds_of_waiting_fibers_end_by_a_request_and_by_a_failure) {
+  in_runtime([] {
+    constexpr int n = 600;
+    for (const bool fails : {false, true}) {
+      std::atomic<int> waiting{0};
+      std::atomic<int> stopped{0};
+      event never, others_go_on;
+      auto bystander = spawn([&] { others_go_on.wait(); });
+      auto owner = spawn([&] {
+        scope s;
+        for (int i = 0; i < n; ++i)
+          s.spawn(fiber_options{.name = "child"}, [&] {
+            ++waiting;
+            try {
+              never.wait();
+            } catch (const cancelled&) {
+              ++stopped;
+              throw;
+            }
+          });
+        while (waiting != n) this_fiber::yield();
+        if (fails) s.spawn(fiber_options{.name = "fails"}, [] { throw std::runtime_error{"first"}; });
+        s.join();
+      });
+      while (waiting != n) this_fiber::yield();
+      if (fails) {
+        EXPECT_THROW(owner.join(), std::runtime_error);
+      } else {
+        owner.request_stop();
+        EXPECT_THROW(owner.join(), cancelled);
+      }
+      EXPECT_EQ(stopped, n);
+      others_go_on.set();
+      EXPECT_NO_THROW(bystander.join());
+    }
+  });
+}
+
 TEST_P(scopes, a_failure_in_a_fiber_of_the_scope_cancels_the_others) {
   runtime rt{options()};
   rt.run([] {

@@ -35,6 +35,7 @@ struct scope_child : scope_place {
   bool begun = false;
   scope_child* next = nullptr;
   scope_child* previous = nullptr;
+  strand_link strand;
 };
 
 /// The end of one child, for the reader of its result. Lives as long as the scope.

@@ -46,6 +46,11 @@ void sleep_until(std::chrono::time_point<Clock, Duration> deadline, std::source_
   for (auto now = Clock::now(); now < deadline; now = Clock::now()) sleep_for(deadline - now, where);
 }
 
+/// Returns those pages of the fiber's stack to the system that are deeper than the caller's frame: for a fiber that is
+/// about to wait for long, and has called something deep before. A system call; each page that is needed again costs 1
+/// to 2 us. Does nothing on a plain thread, and while stacks are painted. Does not suspend.
+void trim_stack() noexcept;
+
 /// The id of the running fiber; on a plain thread, an id of that thread. Does not suspend.
 [[nodiscard]] fiber_id get_id() noexcept;
 

@@ -3,8 +3,12 @@
 #include <ramie/fiber/testing.hpp>
 #include <ramie/sched/scheduler.hpp>
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <thread>
@@ -301,6 +305,39 @@ TEST(fairness, a_woken_fiber_runs_after_those_ready_before_it) {
   sleeper.join();
   EXPECT_LE(turns, 3 * 50);
 }
+
+// Memory.
+
+#if !RAMIE_ASAN && !RAMIE_TSAN
+std::size_t resident_below(char* high, std::size_t size) {
+  constexpr std::size_t page = 4096;
+  auto* const low = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(high - size) / page * page);
+  std::array<unsigned char, 64> pages;
+  EXPECT_EQ(::mincore(low, size / page * page, pages.data()), 0);
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.begin() + size / page, [](auto p) { return (p & 1) != 0; }));
+}
+
+[[gnu::noinline]] char touch(std::size_t bytes) {
+  auto* const deep = static_cast<volatile char*>(__builtin_alloca(bytes));
+  for (std::size_t i = 0; i < bytes; i += 512) deep[i] = 1;
+  return deep[0];
+}
+
+TEST_P(this_fiber_, gives_unused_pages_of_its_stack_back) {
+  in_runtime([] {
+    char here = 1;
+    constexpr std::size_t size = 32 * 4096;
+    EXPECT_EQ(touch(size), 1);
+    EXPECT_GE(resident_below(&here, size), 30u);
+    this_fiber::trim_stack();
+    EXPECT_LE(resident_below(&here, size), 3u);  // what was called since
+    EXPECT_EQ(here, 1);
+    EXPECT_EQ(touch(size), 1);
+  });
+  this_fiber::trim_stack();  // a plain thread
+}
+#endif
 
 TEST(fairness, a_timer_fires_though_others_never_stop_yielding) {
   join_handle<void> sleeper;

@@ -91,8 +91,8 @@ class shared_state_base {
   void defer(std::unique_ptr<deferred_call> call) noexcept {
     deferred_.store(call.release(), std::memory_order_release);
   }
-  /// Is there a deferred call without a waiter yet? (S4)
-  [[nodiscard]] bool is_deferred() const noexcept { return deferred_.load(std::memory_order_acquire) != nullptr; }
+  /// Is there a deferred call without a waiter yet? (S4) The exchange that takes it acquires it.
+  [[nodiscard]] bool is_deferred() const noexcept { return deferred_.load(std::memory_order_relaxed) != nullptr; }
 
  protected:
   ~shared_state_base() { delete deferred_.load(std::memory_order_relaxed); }

@@ -4,6 +4,7 @@
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/stack/slab.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <cstddef>
 
@@ -71,6 +72,10 @@ void fill_debug_layout(const void* schedulers) noexcept {
   put("options.name", offsetof(runtime_options, name));
   put("wait_site.reason", offsetof(wait_site, reason));
   put("wait_site.where", offsetof(wait_site, where));
+  put("io_reasons", reinterpret_cast<std::uintptr_t>(&io_reason));
+  put("io_reasons.end", reinterpret_cast<std::uintptr_t>(&io_reason + 1));
+  put("io_wait_site.fd", offsetof(io_wait_site, fd));
+  put("io_wait_site.writes", offsetof(io_wait_site, writes));
   put("owned_wait_site.owner", offsetof(owned_wait_site, owner));
   put("worker.running", offsetof(worker, running));
   put("worker.number", offsetof(worker, number));

@@ -5,14 +5,21 @@
 #include <ramie/stack/pool.hpp>
 #include <ramie/task/current.hpp>
 
+#include <arpa/inet.h>
 #include <cxxabi.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 namespace ramie::detail {
 
@@ -50,6 +57,13 @@ void write_function(text_writer& out, const code_place& place, bool demangled) n
   char* const readable = demangled ? abi::__cxa_demangle(place.function, nullptr, nullptr, nullptr) : nullptr;
   out << (readable == nullptr ? place.function : readable) << "+" << std::uint64_t{place.into};
   std::free(readable);
+}
+
+std::string readable_function(const char* linker_name) {
+  char* const readable = abi::__cxa_demangle(linker_name, nullptr, nullptr, nullptr);
+  std::string name = readable == nullptr ? linker_name : readable;
+  std::free(readable);
+  return name;
 }
 
 void write_offset(text_writer& out, const code_place& place, const char* program) noexcept {
@@ -94,6 +108,83 @@ bool write_caller(text_writer& out, const char* before, const std::uintptr_t* pc
 void write_place(text_writer& out, const fiber_facts& f) noexcept {
   if ((f.line == 0 || is_of_library(f.file)) && write_caller(out, ", ", f.pcs.data(), f.frames)) return;
   if (f.line != 0) out << ", at " << f.file << ":" << f.line << " in " << f.function;
+}
+
+namespace {
+
+/// For a local one: path and beginning of the name.
+constexpr std::size_t address_size = sizeof(sockaddr_un::sun_path) + 8;
+
+/// As "127.0.0.1:80", "[::1]:80" or "unix:PATH"; "" for one without a name. Async-signal-safe.
+std::string_view address_text(const sockaddr_storage& at, socklen_t size,
+                              std::array<char, address_size>& into) noexcept {
+  const auto text = [&](const char* before, std::string_view address, const char* after, std::uint16_t port) {
+    std::array<char, 5> digits;
+    std::size_t d = 0;
+    for (std::uint32_t left = ntohs(port); left != 0 || d == 0; left /= 10)
+      digits[d++] = static_cast<char>('0' + left % 10);
+    std::size_t used = 0;
+    const auto add = [&](char c) {
+      if (used < into.size()) into[used++] = c;
+    };
+    for (; *before != '\0'; ++before) add(*before);
+    for (const char c : address) add(c);
+    for (; *after != '\0'; ++after) add(*after);
+    while (port != 0 && d != 0) add(digits[--d]);
+    return std::string_view{into.data(), used};
+  };
+  std::array<char, INET6_ADDRSTRLEN> number;
+  if (at.ss_family == AF_INET) {
+    const auto& a = reinterpret_cast<const sockaddr_in&>(at);
+    if (::inet_ntop(AF_INET, &a.sin_addr, number.data(), number.size()) == nullptr) return {};
+    return text("", number.data(), ":", a.sin_port);
+  }
+  if (at.ss_family == AF_INET6) {
+    const auto& a = reinterpret_cast<const sockaddr_in6&>(at);
+    if (::inet_ntop(AF_INET6, &a.sin6_addr, number.data(), number.size()) == nullptr) return {};
+    return text("[", number.data(), "]:", a.sin6_port);
+  }
+  if (constexpr auto head = offsetof(sockaddr_un, sun_path); at.ss_family == AF_UNIX && size > head) {
+    const auto& a = reinterpret_cast<const sockaddr_un&>(at);
+    const bool is_abstract = a.sun_path[0] == '\0';
+    const std::string_view path{a.sun_path, size - head};
+    return text(is_abstract ? "unix:@" : "unix:",
+                path.substr(is_abstract ? 1 : 0, is_abstract ? path.npos : path.find('\0')), "", 0);
+  }
+  return {};
+}
+
+/// Its peer's if it has one, else its own. `is_peer` says which. Async-signal-safe.
+std::string_view address_of(int fd, bool& is_peer, std::array<char, address_size>& into) noexcept {
+  sockaddr_storage at{};
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  socklen_t size = sizeof at;
+  const int saved = errno;
+  std::string_view text;
+  is_peer = ::getpeername(fd, address, &size) == 0 && !(text = address_text(at, size, into)).empty();
+  if (!is_peer) {
+    size = sizeof at;
+    if (::getsockname(fd, address, &size) == 0) text = address_text(at, size, into);
+  }
+  errno = saved;
+  return text;
+}
+
+}  // namespace
+
+void write_descriptor(text_writer& out, int fd, bool writes) noexcept {
+  bool is_peer = false;
+  std::array<char, address_size> room;
+  const std::string_view address = address_of(fd, is_peer, room);
+  out << " (descriptor " << fd;
+  if (!address.empty()) out << (is_peer ? ", to " : ", at ") << address;
+  out << (writes ? ", to be writable)" : ", to be readable)");
+}
+
+std::string address_of_descriptor(int fd) {
+  bool is_peer = false;
+  std::array<char, address_size> room;
+  return std::string{address_of(fd, is_peer, room)};
 }
 
 }  // namespace ramie::detail

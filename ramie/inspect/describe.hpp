@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace ramie::detail {
 
@@ -20,6 +21,8 @@ void write_title(text_writer& out, const task_facts& t) noexcept;
 
 /// The function with the distance from its beginning, as `main+12`. Demangling allocates; else async-signal-safe.
 void write_function(text_writer& out, const code_place& place, bool demangled) noexcept;
+/// A function's C++ name. Throws std::bad_alloc.
+[[nodiscard]] std::string readable_function(const char* linker_name);
 /// The file, and the offset that addr2line takes, as `(/usr/bin/bank 0x1234)`. `program`: the path of the program.
 void write_offset(text_writer& out, const code_place& place, const char* program) noexcept;
 
@@ -31,6 +34,12 @@ bool write_caller(text_writer& out, const char* before, const std::uintptr_t* pc
 /// Writes where the fiber waits, as `, at FILE:LINE in FUNCTION`. If that is a place in a library, and its frames are
 /// known, its caller instead. Allocates. Any thread.
 void write_place(text_writer& out, const fiber_facts& f) noexcept;
+
+/// Writes ` (descriptor 7, to 127.0.0.1:80, to be writable)`: its peer if it has one, else where it is bound. Of a file
+/// or pipe only the number. Async-signal-safe. Any thread.
+void write_descriptor(text_writer& out, int fd, bool writes) noexcept;
+/// The address of its peer if it has one, else its own; "" if it has none. Throws std::bad_alloc. Any thread.
+[[nodiscard]] std::string address_of_descriptor(int fd);
 
 /// Calls visit(facts) for each fiber, actor and child of `of` that has begun and not ended. Any thread.
 template <class Visit>

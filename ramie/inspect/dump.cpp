@@ -1,12 +1,13 @@
 // A dump, from top to bottom: runtimes with their workers, fibers by a walk over all stacks, idle actors by the lists
-// of residents, and a count of waits by place. One at a time; its larger tables are static, so that it fits the stack
-// of a small fiber or a signal handler. What may be read, and how: dump_facts.hpp.
+// of residents, a count of waits by place, and what components show. One at a time; its larger tables are static, so
+// that it fits the stack of a small fiber or a signal handler. What may be read, and how: dump_facts.hpp.
 #include <ramie/inspect/dump.hpp>
 
 #include <ramie/inspect/describe.hpp>
 #include <ramie/inspect/dump_facts.hpp>
 #include <ramie/inspect/dump_internal.hpp>
 #include <ramie/inspect/library_code.hpp>
+#include <ramie/inspect/status.hpp>
 #include <ramie/inspect/symbols.hpp>
 #include <ramie/inspect/text_writer.hpp>
 #include <ramie/sched/environment.hpp>
@@ -124,6 +125,7 @@ void dumping::everything(const frame_registers& own) noexcept {
       if (scheduler* s = visit.at(i); s != nullptr) idle_actors(*s);
   }
   places();
+  dump_status(out_);
   stack_uses();
   if (out_.cut()) out_ << "\n";
   out_ << "ramie: end\n";
@@ -139,6 +141,13 @@ void dumping::runtime(std::size_t, scheduler& s, const frame_registers& own) noe
   if (calls.under_way + calls.waiting != 0)
     out_ << "; blocking calls: " << std::uint64_t{calls.under_way} << " under way, " << std::uint64_t{calls.waiting}
          << " waiting";
+  if (const file_facts files = s.events.files(); files.how == file_facts::by::ring) {
+    out_ << "; files by io_uring";
+  } else if (files.how == file_facts::by::helpers) {
+    // Not strerror, which may allocate.
+    const char* const why = ::strerrordesc_np(files.refused);
+    out_ << "; files by helper threads, for io_uring was refused: " << (why == nullptr ? "unknown error" : why);
+  }
   if (s.stopping()) out_ << "; shutting down";
   out_ << "\n";
   const std::size_t n = s.worker_count();
@@ -305,6 +314,7 @@ void dumping::state_of(const fiber_facts& f) noexcept {
     case fiber_facts::doing::waits: break;
   }
   out_ << "waits for " << f.reason;
+  if (f.fd >= 0) write_descriptor(out_, f.fd, f.writes);
   if (f.since_ns != 0) {
     out_ << " (";
     out_.duration(now_ns_ - f.since_ns);
@@ -335,7 +345,14 @@ void dumping::function(const code_place& place) noexcept { write_function(out_, 
 void dumping::relations_of(const fiber_facts& f) noexcept {
   const task_facts& t = f.who;
   if (!t.known) return;
-  if (t.kind == task_kind::resident) out_ << "    messages in the mailbox: " << t.resident.mail << "\n";
+  if (t.kind == task_kind::resident) {
+    out_ << "    messages in the mailbox: " << t.resident.mail << "\n";
+    if (t.resident.supervisor != nullptr) {
+      out_ << "    supervised by ";
+      mentioned(t.resident.supervisor);
+      out_ << "\n";
+    }
+  }
   if (t.stopping) out_ << "    asked to stop\n";
   if (t.strand) {
     out_ << "    a child of ";
@@ -387,7 +404,12 @@ void dumping::idle_actors(scheduler& s) noexcept {
       const task_facts& t = all.other;
       if (!t.known || t.kind != task_kind::resident || t.on_stack) continue;
       title(t);
-      out_ << ": " << t.resident.state << "; messages in the mailbox: " << t.resident.mail << "\n";
+      out_ << ": " << t.resident.state << "; messages in the mailbox: " << t.resident.mail;
+      if (const void* above = t.resident.supervisor; above != nullptr) {
+        out_ << "; supervised by ";
+        mentioned(above);
+      }
+      out_ << "\n";
     }
   }
   if (others != 0) out_ << "and " << others << " more actors\n";

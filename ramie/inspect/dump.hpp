@@ -19,8 +19,8 @@ struct dump_options {
 
 /// Writes to the file descriptor: each runtime's workers and queues; each fiber that has begun, with its name, what it
 /// waits for, how long and where, the fiber that spawned it (if it has a name) and the one that joins it, and its
-/// backtrace; each actor, with its mailbox's length; and how many wait where. docs/debugging.md explains how to read
-/// it.
+/// backtrace; each actor, with its mailbox's length; how many wait where; and what components show (status.hpp).
+/// docs/debugging.md explains how to read it.
 ///
 /// For programs that hang: waits for no lock, allocates nothing, and ends soon. A fiber is held for the few
 /// microseconds that it is looked at; the others continue, so the whole is not a snapshot. If another dump is under

@@ -2,6 +2,7 @@
 
 #include <ramie/inspect/frames.hpp>
 #include <ramie/stack/pool.hpp>
+#include <ramie/task/io_wait.hpp>
 #include <ramie/task/task.hpp>
 
 #include <fcntl.h>
@@ -48,6 +49,11 @@ void look_at_wait(const wait* waiting, fiber_facts& found) noexcept {
   found.since_ns = facts.since_ns;
   if (found.reason == mutex_reason)
     copy_from(static_cast<const owned_wait_site*>(facts.site)->owner, &found.holder, sizeof found.holder);
+  if (is_io_reason(found.reason)) {
+    const auto& site = *static_cast<const io_wait_site*>(facts.site);
+    found.fd = site.fd;
+    found.writes = site.writes;
+  }
 }
 
 /// For sandboxes and emulators. The kernel reads what it is to write, and fails without a fault.

@@ -50,6 +50,8 @@ struct fiber_facts {
   const char* function = "";
   std::int64_t since_ns = 0;     // 0: not known
   const void* holder = nullptr;  // of the mutex, see sync/identity.hpp
+  int fd = -1;                   // what it waits for, if that is a descriptor
+  bool writes = false;           // for room in it
   std::size_t frames = 0;
   std::array<std::uintptr_t, 64> pcs{};
 };

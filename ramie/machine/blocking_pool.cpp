@@ -36,7 +36,7 @@ void blocking_pool::submit(blocking_call& call) {
     try {
       auto fresh = std::make_unique<os_thread>();
       *fresh = os_thread{[this, me = fresh.get()] { thread_main(*me); }};
-      static_cast<void>(fresh.release());  // NOLINT(bugprone-unused-return-value): whoever joins it deletes it
+      static_cast<void>(fresh.release());  // NOLINT(bugprone-unused-return-value): its joiner deletes it
       ++threads_;
     } catch (const std::system_error& e) {
       if (threads_ == 0)

@@ -60,7 +60,7 @@ TEST(net_buffered_readers, mix_all_ways_to_read) {
 TEST(net_buffered_writers, keep_the_order_of_small_and_large_pieces) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
-    auto reader = spawn([&b = b] { return read_all(b); });
+    auto reader = spawn([&b] { return read_all(b); });
     std::string all;
     {
       buffered_writer writer{a, 64};
@@ -81,13 +81,13 @@ TEST(net_copies, end_with_their_source_and_when_nothing_moves) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
     auto [c, d] = tcp_pair();
-    auto middle = spawn([&b = b, &c = c] {
+    auto middle = spawn([&b, &c] {
       const std::uint64_t n = net::copy(b, c, 1h);
       c.shutdown_write();
       return n;
     });
     const std::string much(300'000, 'm');
-    auto reader = spawn([&d = d] { return read_all(d); });
+    auto reader = spawn([&d] { return read_all(d); });
     a.write_all(much);
     a.shutdown_write();
     EXPECT_EQ(reader.join(), much);

@@ -7,6 +7,7 @@
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/scope.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -27,7 +28,7 @@ namespace {
 
 using namespace detail;
 
-constexpr char waiting[] = "wait for a child";
+constexpr const char* waiting = ramie::detail::io_reason.child;
 
 /// A descriptor until it has an owner.
 class raw_fd {
@@ -145,6 +146,13 @@ void adopt(Pipe& as, raw_fd& own) {
   static_cast<void>(own.release());
 }
 
+/// For one that has no pidfd. Whatever signals come: it must not stay behind as a zombie.
+void kill_and_wait(pid_t id) noexcept {
+  ::kill(id, SIGKILL);
+  while (::waitpid(id, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 system::result wait_now(int process, siginfo_t& how) noexcept {
   how = {};
   constexpr auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, of Linux 5.4
@@ -185,8 +193,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
         const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, id_, 0));
         if (fd >= 0) return {0, fd};
         const int failed = errno;  // no descriptor left, say: what cannot be waited for must not run
-        ::kill(id_, SIGKILL);
-        ::waitpid(id_, nullptr, 0);
+        kill_and_wait(id_);
         return {failed, -1};
       },
       where);
@@ -198,8 +205,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
   try {
     process_ = handle{pidfd, endings::pass};
   } catch (...) {
-    ::kill(id_, SIGKILL);
-    ::waitpid(id_, nullptr, 0);
+    kill_and_wait(id_);
     system::close(pidfd);
     throw;
   }

@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
 
 namespace ramie::net {
 namespace {
@@ -19,13 +22,13 @@ TEST(net_closing, wakes_waiters_in_both_directions) {
   with_workers([] {
     for (int i = 0; i < 100; ++i) {
       auto [a, b] = unix_stream::pair();
-      auto reader = spawn([&b = b] {
+      auto reader = spawn([&b] {
         return code_of([&] {
           std::array<std::byte, 1> one;
           b.read_some(one);
         });
       });
-      auto writer = spawn([&b = b] {
+      auto writer = spawn([&b] {
         const std::string much(1'000'000, 'x');
         return code_of([&] {
           for (;;) b.write_all(much);
@@ -35,7 +38,7 @@ TEST(net_closing, wakes_waiters_in_both_directions) {
       b.close();
       EXPECT_EQ(reader.join(), io_errc::closed);
       EXPECT_EQ(writer.join(), io_errc::closed);
-      EXPECT_EQ(code_of([&b = b] { b.write_all("x"); }), io_errc::closed);
+      EXPECT_EQ(code_of([&b] { b.write_all("x"); }), io_errc::closed);
       EXPECT_FALSE(b.is_open());
     }
   });
@@ -76,7 +79,7 @@ TEST(net_closing, hands_no_waiter_anothers_descriptor) {
 TEST(net_closing, a_duplicate_of_a_closed_descriptor_wakes_nobody) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
-    auto waiter = spawn([&b = b] {
+    auto waiter = spawn([&b] {
       return code_of([&] {
         std::array<std::byte, 1> one;
         b.read_some(one);
@@ -89,7 +92,7 @@ TEST(net_closing, a_duplicate_of_a_closed_descriptor_wakes_nobody) {
     auto [c, d] = unix_stream::pair();  // reuses the record
     a.write_all("x");                   // an event for the duplicate, if it were still in the set
     EXPECT_THROW(with_timeout(2ms,
-                              [&d = d] {
+                              [&d] {
                                 std::array<std::byte, 1> one;
                                 return d.read_some(one);
                               }),
@@ -132,7 +135,7 @@ TEST(net_accepting, by_several_fibers_takes_each_connection_once) {
 }
 
 TEST(net_accepting, waits_out_a_shortage_of_descriptors) {
-  with_workers([] {
+  with_workers_in_a_shortage([] {
     tcp_listener l{{"127.0.0.1", 0}};
     auto client = spawn([at = l.local()] { return tcp_stream::connect(at); });
     tcp_stream connected = client.join();  // in the backlog
@@ -151,7 +154,7 @@ TEST(net_accepting, waits_out_a_shortage_of_descriptors) {
 }
 
 TEST(net_accepting, ends_early_in_a_shortage_if_the_listener_is_closed) {
-  with_workers([] {
+  with_workers_in_a_shortage([] {
     // First without a shortage: UBSan needs descriptors when it meets a type for the first time.
     tcp_listener other{{"127.0.0.1", 0}};
     other.close();
@@ -168,6 +171,32 @@ TEST(net_accepting, ends_early_in_a_shortage_if_the_listener_is_closed) {
     l.close();
     EXPECT_EQ(server.join(), io_errc::closed);
     ::setrlimit(RLIMIT_NOFILE, &before);
+  });
+}
+
+TEST(net_accepting, at_a_name_leaves_it_to_the_next_listener) {
+  with_workers([] {
+    const std::string name = std::filesystem::temp_directory_path() / ("ramie_name_" + std::to_string(::getpid()));
+    const endpoint at = endpoint::local(name), other = endpoint::local(name + "_other");
+    const auto is_served = [](unix_listener& l, const endpoint& there) {
+      auto client = spawn([&there] { return unix_stream::connect(there); });
+      l.accept().write_all("served");
+      unix_stream s = client.join();
+      return read_all(s) == "served";
+    };
+    auto first = std::make_unique<unix_listener>(at);
+    EXPECT_TRUE(is_served(*first, at));
+    first->close();
+    EXPECT_FALSE(std::filesystem::exists(name));
+    {
+      unix_listener second{at};
+      first.reset();  // leaves the file of the second alone
+      EXPECT_TRUE(is_served(second, at));
+      second = unix_listener{other};
+      EXPECT_FALSE(std::filesystem::exists(name));
+      EXPECT_TRUE(is_served(second, other));
+    }
+    EXPECT_FALSE(std::filesystem::exists(name + "_other"));
   });
 }
 

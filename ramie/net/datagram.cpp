@@ -3,6 +3,7 @@
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/poll/traffic.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <array>
 #include <string>
@@ -13,7 +14,8 @@ namespace {
 
 using namespace detail;
 
-constexpr char receiving[] = "receive", sending[] = "send";
+constexpr const char* receiving = ramie::detail::io_reason.receive;
+constexpr const char* sending = ramie::detail::io_reason.send;
 
 int bound(int family, int type, const endpoint* at) {
   const system::result fd = system::socket(family, type, 0);
@@ -49,26 +51,31 @@ std::pair<Socket, Socket> pair_of(int type, Make make) {
 message_socket::message_socket(int fd) : handle_{handle::owning(fd, endings::pass)} {}
 message_socket::message_socket(int family, int type, const endpoint* at) : message_socket{bound(family, type, at)} {}
 
-message_socket::received message_socket::receive_from(std::span<std::byte> into, std::source_location where) {
-  const use during{handle_.get(), receiving};
-  sockaddr_storage from;
+system::result detail::receive_datagram(int fd, std::span<std::byte> into, endpoint& from, bool& truncated) {
+  sockaddr_storage sender;
   iovec piece{into.data(), into.size()};
   msghdr message{};
+  message.msg_name = &sender;
+  message.msg_namelen = sizeof sender;
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  const system::result n = system::receive_message(fd, message, MSG_TRUNC);
+  if (n < 0) return n;
+  from = endpoint::of(reinterpret_cast<const sockaddr*>(&sender), message.msg_namelen);
+  truncated = (message.msg_flags & MSG_TRUNC) != 0;
+  return n;
+}
+
+message_socket::received message_socket::receive_from(std::span<std::byte> into, std::source_location where) {
+  const use during{handle_.get(), receiving};
+  received got{};
   const system::result n = retry_reading(
-      *handle_, receiving, where,
-      [&](int fd) {
-        message = {};
-        message.msg_name = &from;
-        message.msg_namelen = sizeof from;
-        message.msg_iov = &piece;
-        message.msg_iovlen = 1;
-        return system::receive_message(fd, message, MSG_TRUNC);
-      },
+      *handle_, receiving, where, [&](int fd) { return receive_datagram(fd, into, got.from, got.truncated); },
       [](system::result) { return false; });
   if (n < 0) system::fail(receiving, n);
   count_read(n);
-  return {static_cast<std::size_t>(n), endpoint::of(reinterpret_cast<const sockaddr*>(&from), message.msg_namelen),
-          (message.msg_flags & MSG_TRUNC) != 0};
+  got.size = static_cast<std::size_t>(n);
+  return got;
 }
 
 void message_socket::send_message(const endpoint* to, std::span<const std::byte> bytes,

@@ -6,11 +6,17 @@
 #include <ramie/poll/io_error.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <source_location>
 #include <span>
 #include <utility>
 
 namespace ramie::net {
+
+namespace detail {
+/// One call, which does not wait: the size of the message, or minus the errno. `from` and `truncated` are set with it.
+std::int64_t receive_datagram(int fd, std::span<std::byte> into, endpoint& from, bool& truncated);
+}  // namespace detail
 
 /// The calls of all message sockets. Movable. One fiber may receive while another sends.
 class message_socket {

@@ -62,7 +62,7 @@ TEST(net_datagrams, an_error_on_the_way_is_told_once_and_the_socket_goes_on) {
 TEST(net_datagrams, wait_for_room_and_end_in_order) {
   with_workers([] {
     auto [a, b] = unix_seqpacket::pair();
-    auto sender = spawn([&a = a] {
+    auto sender = spawn([&a] {
       for (int i = 0; i < 2000; ++i) a.send(bytes_of(std::to_string(i)));
       a.close();
     });

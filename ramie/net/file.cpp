@@ -1,14 +1,20 @@
 // Reads and writes are tried at once with RWF_NOWAIT, which fails where the kernel would have to wait for the disk, or
-// for a lock; the rest is done on a helper thread. A cached page is read in the time of pread(2); what is not cached
-// costs some 10 us more than the disk.
+// for a lock; the rest is done by io_uring (poll/ring.hpp), or on a helper thread where that is refused. A cached page
+// is read in the time of pread(2). Direct reads are not tried: with RWF_NOWAIT the kernel waits for the disk all the
+// same.
 #include <ramie/net/file.hpp>
 
 #include <ramie/base/error.hpp>
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/poll/io_error.hpp>
+#include <ramie/poll/poller.hpp>
+#include <ramie/poll/retry.hpp>
+#include <ramie/poll/ring.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/poll/traffic.hpp>
+#include <ramie/task/io_wait.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -66,21 +72,58 @@ int flags_of(const file_options& o, const std::string& path) {
   if (o.exclusive) flags |= O_EXCL;
   if (o.truncate) flags |= O_TRUNC;
   if (o.append) flags |= O_APPEND;
+  if (o.direct) flags |= O_DIRECT;
   return flags;
 }
 
-/// A system call on a helper thread: what it returns, or minus the errno.
+/// Null: on a plain thread, or where the kernel refuses it.
+ring* ring_here() noexcept {
+  if (ramie::detail::worker::current() == nullptr) return nullptr;
+  try {
+    return poller_here().ring_for_files();
+  } catch (...) {
+    return nullptr;  // no epoll set, no memory: helper threads may do
+  }
+}
+
+/// The rest of a read or write, by the ring. False: not all of it, and the rest is for a helper thread. `left()` as in
+/// read_at. What has begun to be written is not cancelled.
+template <class Left>
+bool by_ring(ring_call what, int fd, off_t at, std::size_t size, std::size_t& done, Left left, system::result& code,
+             const std::source_location& where) {
+  ring* const r = ring_here();
+  if (r == nullptr) return false;
+  code = 0;
+  while (done < size) {
+    const iovec part = left();
+    system::result n = 0;
+    if (!r->call(what, fd, part, at + static_cast<off_t>(done), n, what == ring_call::read || done == 0, where))
+      return false;
+    if (n > 0) done += static_cast<std::size_t>(n);
+    else if (n == 0) break;
+    else if (would_wait(n) || n == -ECANCELED) return false;  // its thread has ended, or the kernel cannot do it so
+    else if (n != -EINTR) {
+      code = n;
+      break;
+    }
+  }
+  return true;
+}
+
+/// A system call again and again until no signal interrupts it: what it returns, or minus the errno.
+template <class Call>
+system::result uninterrupted(Call call) {
+  for (;;) {
+    const auto n = static_cast<system::result>(call());
+    if (n >= 0) return n;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+/// The same on a helper thread.
 template <class Call>
 system::result call_elsewhere(Call call, const std::source_location& where) {
-  return blocking(
-      [&]() -> system::result {
-        for (;;) {
-          const auto n = static_cast<system::result>(call());
-          if (n >= 0) return n;
-          if (errno != EINTR) return -errno;
-        }
-      },
-      where);
+  return blocking([&] { return uninterrupted(call); }, where);
 }
 
 /// Between file systems of two kinds. Moves both offsets; returns how many bytes, at most `size`, or minus the errno.
@@ -98,6 +141,14 @@ system::result copy_through_memory(int in, off_t& source, int out, off_t& target
   return code < 0 ? code : static_cast<system::result>(put);
 }
 
+/// A part that is not in the page cache is sent by a helper thread: the kernel waits for the disk in sendfile.
+constexpr std::size_t part_most = std::size_t{256} << 10;
+bool is_cached(int fd, off_t at) noexcept {
+  char one;
+  const iovec part{&one, 1};
+  return ::preadv2(fd, &part, 1, at, RWF_NOWAIT) >= 0;
+}
+
 }  // namespace
 
 file file::open(std::string path, const file_options& options, std::source_location where) {
@@ -107,6 +158,7 @@ file file::open(std::string path, const file_options& options, std::source_locat
   file made;
   made.handle_ = handle::owning(static_cast<int>(fd), endings::pass);
   made.path_ = std::move(path);
+  made.direct_ = options.direct;
   return made;
 }
 
@@ -116,12 +168,14 @@ std::size_t file::read_at(std::uint64_t position, std::span<std::byte> into, std
   const int fd = during.fd();
   std::size_t done = 0;
   const auto left = [&] { return iovec{into.data() + done, std::min(into.size() - done, bytes_most)}; };
-  system::result code = repeat(into.size(), done, [&] {
-    const iovec part = left();
-    return ::preadv2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
-  });
+  system::result code = -EAGAIN;
+  if (!direct_)
+    code = repeat(into.size(), done, [&] {
+      const iovec part = left();
+      return ::preadv2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
+    });
   // A read that is cut short may have met what is not cached; only 0 is the end.
-  if (would_wait(code))
+  if (would_wait(code) && !by_ring(ring_call::read, fd, at, into.size(), done, left, code, where))
     code = blocking(
         [&] {
           return repeat(into.size(), done, [&] {
@@ -146,11 +200,13 @@ void file::write_at(std::uint64_t position, std::span<const std::byte> from, std
   const auto left = [&] {
     return iovec{const_cast<std::byte*>(from.data()) + done, std::min(from.size() - done, bytes_most)};
   };
-  system::result code = repeat(from.size(), done, [&] {
-    const iovec part = left();
-    return ::pwritev2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
-  });
-  if (would_wait(code)) {
+  system::result code = -EAGAIN;
+  if (!direct_)
+    code = repeat(from.size(), done, [&] {
+      const iovec part = left();
+      return ::pwritev2(fd, &part, 1, at + static_cast<off_t>(done), RWF_NOWAIT);
+    });
+  if (would_wait(code) && !by_ring(ring_call::write, fd, at, from.size(), done, left, code, where)) {
     const auto rest = [&] {
       return blocking(
           [&] {
@@ -173,7 +229,11 @@ void file::write_at(std::uint64_t position, std::span<const std::byte> from, std
 void file::sync(bool metadata, std::source_location where) {
   const use during{handle_.get(), "sync"};
   const int fd = during.fd();
-  const system::result code = call_elsewhere([&] { return metadata ? ::fsync(fd) : ::fdatasync(fd); }, where);
+  system::result code = 0;
+  ring* const r = ring_here();
+  if (r == nullptr || !r->call(metadata ? ring_call::sync : ring_call::sync_data, fd, {}, 0, code, true, where) ||
+      would_wait(code) || code == -ECANCELED || code == -EINTR)
+    code = call_elsewhere([&] { return metadata ? ::fsync(fd) : ::fdatasync(fd); }, where);
   if (code < 0) system::fail(named("sync", path_), code);
 }
 
@@ -216,6 +276,31 @@ std::uint64_t file::copy_from(file& from, std::uint64_t from_position, std::uint
   return done;
 }
 
+std::uint64_t file::send_to(stream& to, std::uint64_t position, std::uint64_t size, std::uint64_t* written,
+                            std::source_location where) {
+  off_t at = offset_of(position, "send", path_);
+  std::uint64_t ignored = 0;
+  std::uint64_t& done = written == nullptr ? ignored : *written;
+  done = 0;
+  const use during{handle_.get(), "send"};
+  const use during_to{to.handle_.get(), "send"};
+  const int in = during.fd();
+  const char* const writing = ramie::detail::io_reason.write;
+  while (done < size) {
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size - done, part_most));
+    const bool cached = is_cached(in, at) && is_cached(in, at + static_cast<off_t>(part) - 1);
+    const system::result n = retry_writing(*to.handle_, writing, where, [&](int out) {
+      if (cached) return system::send_file(out, in, at, part);
+      return blocking([&] { return system::send_file(out, in, at, part); }, where);
+    });
+    if (n < 0) system::fail(named("send", path_), n);
+    if (n == 0) break;
+    count_written(n);
+    done += static_cast<std::uint64_t>(n);
+  }
+  return done;
+}
+
 std::string read_file(const std::string& path, std::size_t most, std::source_location where) {
   file f = file::open(path, {}, where);
   std::string all;
@@ -242,14 +327,15 @@ void write_file(const std::string& path, std::string_view content, mode_t permis
                             std::to_string(names.fetch_add(1, std::memory_order_relaxed)) + ".new";
   const system::result code = blocking(
       [&]() -> system::result {
-        const int fd = ::open(other.c_str(), O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, permissions);
-        if (fd < 0) return -errno;
+        const auto fd = static_cast<int>(
+            uninterrupted([&] { return ::open(other.c_str(), O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, permissions); }));
+        if (fd < 0) return fd;
         std::size_t done = 0;
         system::result failed = repeat(content.size(), done, [&] {
           return ::write(fd, content.data() + done, std::min(content.size() - done, bytes_most));
         });
-        if (failed == 0 && ::fsync(fd) != 0) failed = -errno;
-        if (::close(fd) != 0 && failed == 0) failed = -errno;
+        if (failed == 0) failed = uninterrupted([&] { return ::fsync(fd); });
+        ::close(fd);  // fsync has told what there is to tell
         if (failed == 0 && ::rename(other.c_str(), path.c_str()) != 0) failed = -errno;
         if (failed != 0) ::unlink(other.c_str());
         return failed;

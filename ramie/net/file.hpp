@@ -1,6 +1,7 @@
 // Regular files: read and written at a position, so that any number of fibers share one.
 #pragma once
 
+#include <ramie/net/stream.hpp>
 #include <ramie/poll/descriptor.hpp>
 
 #include <sys/types.h>
@@ -22,15 +23,16 @@ struct file_options {
   bool exclusive = false;     // with `create`: fails with EEXIST if there is one
   bool truncate = false;      // to nothing; needs `write`
   bool append = false;        // all writes go to the end, whatever their position; needs `write`
+  bool direct = false;        // past the page cache (O_DIRECT): buffers, sizes and positions are multiples of a block
   mode_t permissions = 0666;  // of a file that is created, less the process's umask
 };
 
-/// An open file. What the page cache holds is read and written at once; a call that has to wait for the disk is made on
-/// a helper thread while the fiber waits. Such a call cannot be interrupted: a fiber that is asked to stop meanwhile
-/// throws `cancelled` at its next wait, and no buffer is touched after a call has returned. On a plain thread calls
-/// block. All calls may be made by any number of fibers and threads at a time; all but `size`, `close` and
-/// `native_handle` may suspend; they throw io_error that names the path, `cancelled` (nothing was done),
-/// resource_error.
+/// An open file. What the page cache holds is read and written at once; a call that has to wait for the disk is made by
+/// io_uring, or on a helper thread where the kernel refuses that, while the fiber waits. Such a call cannot be
+/// interrupted: a fiber that is asked to stop meanwhile throws `cancelled` at its next wait, and no buffer is touched
+/// after a call has returned. On a plain thread calls block. All calls may be made by any number of fibers and threads
+/// at a time; all but `size`, `close` and `native_handle` may suspend; they throw io_error that names the path,
+/// `cancelled` (nothing was done), resource_error.
 class file {
  public:
   file() noexcept = default;
@@ -57,6 +59,11 @@ class file {
   std::uint64_t copy_from(file& from, std::uint64_t from_position, std::uint64_t position, std::uint64_t size,
                           std::source_location where = std::source_location::current());
 
+  /// Writes up to `size` bytes from `position` on to `to`, in the kernel (sendfile). Returns how many there were before
+  /// the end of the file. If it throws, `written`, if not null, says how many `to` has taken.
+  std::uint64_t send_to(stream& to, std::uint64_t position, std::uint64_t size, std::uint64_t* written = nullptr,
+                        std::source_location where = std::source_location::current());
+
   /// Later calls fail with io_errc::closed; the descriptor is given back when the last call under way has ended.
   void close() noexcept { handle_.close(); }
   /// The descriptor, which the file still owns; -1 once it is closed.
@@ -66,6 +73,7 @@ class file {
  private:
   detail::handle handle_;
   std::string path_;
+  bool direct_ = false;
 };
 
 /// All of a file. `most`: io_errc::too_long if it has more bytes than that.

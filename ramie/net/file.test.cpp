@@ -250,6 +250,60 @@ TEST_F(net_file, is_read_and_written_whole) {
   });
 }
 
+TEST_F(net_file, is_sent_to_sockets_and_pipes) {
+  const auto all = pattern(1'000'000);
+  with_workers([&] {
+    file f = file::create(path("sent"));
+    f.write_at(0, all);
+    f.sync();
+    for (const bool cached : {true, false}) {
+      if (!cached) ::posix_fadvise(f.native_handle(), 0, 0, POSIX_FADV_DONTNEED);
+      auto [a, b] = tcp_pair();
+      auto reader = spawn([&b] { return read_all(b); });
+      EXPECT_EQ(f.send_to(a, 1000, 2'000'000), all.size() - 1000);  // to its end
+      a.shutdown_write();
+      EXPECT_EQ(reader.join(), text_of(std::span{all}.subspan(1000)));
+      auto [r, w] = make_pipe();
+      auto other = spawn([&r] { return read_all(r); });
+      EXPECT_EQ(f.send_to(w, 0, 300'000), 300'000u);
+      w.close();
+      EXPECT_EQ(other.join(), text_of(std::span{all}.first(300'000)));
+    }
+    auto [a, b] = unix_stream::pair();
+    std::uint64_t written = 1;
+    EXPECT_THROW(with_timeout(5ms, [&] { return f.send_to(a, 0, all.size(), &written); }), timeout_error);
+    EXPECT_GT(written, 0u);  // as much as the buffers hold
+    EXPECT_LT(written, all.size());
+    a.shutdown_write();
+    EXPECT_EQ(read_all(b), text_of(std::span{all}.first(written)));
+    auto [c, d] = unix_stream::pair();
+    d.close();
+    EXPECT_EQ(code_of([&] { f.send_to(c, 0, 10); }).value(), EPIPE);
+  });
+}
+
+/// Whatever it is: read once more, and not made non-blocking for others.
+TEST_F(net_file, standard_input_is_read) {
+  const int kept = ::dup(0);
+  int both[2];
+  ASSERT_EQ(::pipe(both), 0);
+  ASSERT_EQ(::dup2(both[0], 0), 0);
+  with_workers([&] {
+    pipe_reader in = standard_input();
+    auto reader = spawn([&] {
+      std::array<std::byte, 5> five;
+      EXPECT_TRUE(in.read_exactly(five));
+      return text_of(five);
+    });
+    this_fiber::yield();
+    ASSERT_EQ(::write(both[1], "lines", 5), 5);
+    EXPECT_EQ(reader.join(), "lines");
+    EXPECT_EQ(::fcntl(0, F_GETFL) & O_NONBLOCK, 0);
+  });
+  ::dup2(kept, 0);
+  for (const int fd : {kept, both[0], both[1]}) ::close(fd);
+}
+
 TEST_F(net_file, of_a_plain_thread) {
   write_file(path("plain"), "text");
   EXPECT_EQ(read_file(path("plain")), "text");

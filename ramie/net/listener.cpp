@@ -3,9 +3,11 @@
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +21,7 @@ namespace {
 using namespace detail;
 using namespace std::chrono_literals;
 
-constexpr char accepting[] = "accept";
+constexpr const char* accepting = ramie::detail::io_reason.accept;
 constexpr std::chrono::milliseconds pause_least{1}, pause_most{100};
 
 /// Is it for lack of descriptors or memory?
@@ -123,10 +125,31 @@ tcp_stream tcp_listener::made_of(handle h) const {
 }
 
 unix_listener::unix_listener(const endpoint& at, int backlog)
-    : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at} {}
+    : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at}, has_file_{at.address().front() != '@'} {}
 
-unix_listener::~unix_listener() {
-  if (handle_.get() != nullptr && at_.address().front() != '@') ::unlink(at_.address().c_str());
+unix_listener::unix_listener(unix_listener&& other) noexcept
+    : listener{std::move(other)},
+      at_{other.at_},
+      has_file_{other.has_file_.exchange(false, std::memory_order_relaxed)} {}
+
+unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
+  if (this == &other) return *this;
+  remove_file();
+  listener::operator=(std::move(other));
+  at_ = other.at_;
+  has_file_.store(other.has_file_.exchange(false, std::memory_order_relaxed), std::memory_order_relaxed);
+  return *this;
+}
+
+void unix_listener::close() noexcept {
+  remove_file();
+  listener::close();
+}
+
+void unix_listener::remove_file() noexcept {
+  if (!has_file_.exchange(false, std::memory_order_relaxed)) return;
+  const auto& local = *reinterpret_cast<const sockaddr_un*>(at_.data());
+  ::unlink(local.sun_path);
 }
 
 unix_stream unix_listener::accept(std::source_location where) { return made_of(accept_one(where)); }

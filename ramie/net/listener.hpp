@@ -55,14 +55,18 @@ class tcp_listener : public listener {
   bool no_delay_;
 };
 
-/// Takes connections to a local socket. Removes its socket file when destroyed, and replaces a stale one when created.
+/// Takes connections to a local socket. Removes its socket file when closed, destroyed or assigned to, and replaces a
+/// stale one when created.
 class unix_listener : public listener {
  public:
   /// Listens at once. Throws io_error that names `at`.
   explicit unix_listener(const endpoint& at, int backlog = 4096);
-  unix_listener(unix_listener&&) noexcept = default;
-  unix_listener& operator=(unix_listener&&) noexcept = default;
-  ~unix_listener();
+  unix_listener(unix_listener&& other) noexcept;
+  unix_listener& operator=(unix_listener&& other) noexcept;
+  ~unix_listener() { remove_file(); }
+
+  /// Also removes the file, once: another listener may have the name from then on. Does not suspend. Any thread.
+  void close() noexcept;
 
   /// Same as tcp_listener::accept.
   [[nodiscard]] unix_stream accept(std::source_location where = std::source_location::current());
@@ -70,7 +74,9 @@ class unix_listener : public listener {
  private:
   friend struct detail::socket_access;
   [[nodiscard]] static unix_stream made_of(detail::handle h);
+  void remove_file() noexcept;
   endpoint at_;
+  detail::atomic<bool> has_file_;
 };
 
 }  // namespace ramie::net

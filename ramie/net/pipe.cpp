@@ -30,4 +30,13 @@ std::pair<pipe_reader, pipe_writer> make_pipe() {
   return {pipe_reader{std::move(reader)}, pipe_writer{std::move(writer)}};
 }
 
+pipe_reader standard_input() {
+  system::result fd = system::open_again(0);
+  if (fd < 0) fd = system::duplicate(0);
+  system::check("standard input", fd);
+  handle owner = handle::owning(static_cast<int>(fd), endings::last);  // closes it if it cannot be adopted
+  system::check("standard input", system::set_nonblocking(owner.fd()));
+  return pipe_reader{std::move(owner)};
+}
+
 }  // namespace ramie::net

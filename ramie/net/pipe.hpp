@@ -17,6 +17,7 @@ class pipe_reader : public stream {
 
  private:
   friend std::pair<pipe_reader, class pipe_writer> make_pipe();
+  friend pipe_reader standard_input();
   explicit pipe_reader(detail::handle end) noexcept : stream{std::move(end), kind::file} {}
 };
 
@@ -34,5 +35,10 @@ class pipe_writer : public stream {
 
 /// Both ends of a new pipe. Throws io_error.
 [[nodiscard]] std::pair<pipe_reader, pipe_writer> make_pipe();
+
+/// What comes on standard input: from a terminal, a pipe, or a file, which is read from its beginning. It is opened
+/// anew, so that it is not made non-blocking for the other programs that have it. (A socket is: it cannot be opened.)
+/// Throws io_error. Does not suspend.
+[[nodiscard]] pipe_reader standard_input();
 
 }  // namespace ramie::net

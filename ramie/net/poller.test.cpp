@@ -5,6 +5,9 @@
 #include <ramie/net/testing.hpp>
 #include <ramie/runtime/statistics.hpp>
 
+#include <fcntl.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -53,7 +56,7 @@ TEST(net_events, race_with_other_wake_ups_and_none_is_lost) {
     auto worker = spawn([&] {
       for (const int i : work) done.send(i);
     });
-    auto echo = spawn([&b = b] {
+    auto echo = spawn([&b] {
       std::array<std::byte, 1> one;
       while (b.read_exactly(one)) b.write_all(one);
     });
@@ -77,7 +80,7 @@ TEST(net_events, race_with_other_wake_ups_and_none_is_lost) {
 TEST(net_events, timers_fire_while_a_worker_sleeps_in_the_set) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
-    auto reader = spawn([&b = b] { return read_all(b); });
+    auto reader = spawn([&b] { return read_all(b); });
     for (int i = 0; i < 20; ++i) this_fiber::sleep_for(1ms);
     a.close();
     EXPECT_EQ(reader.join(), "");
@@ -113,18 +116,18 @@ TEST(net_events, of_one_flood_leave_others_and_timers_their_turn) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
     std::atomic<bool> enough{false};
-    auto flood = spawn([&a = a, &enough] {
+    auto flood = spawn([&a, &enough] {
       const std::string much(100'000, 'f');
       while (!enough) a.write_all(much);
       a.shutdown_write();
     });
-    auto drain = spawn([&b = b] {
+    auto drain = spawn([&b] {
       std::vector<std::byte> some(100'000);
       while (b.read_some(some) != 0) {
       }
     });
     auto [c, d] = unix_stream::pair();
-    auto echo = spawn([&d = d] {
+    auto echo = spawn([&d] {
       std::array<std::byte, 1> one;
       while (d.read_exactly(one)) d.write_all(one);
     });
@@ -142,11 +145,31 @@ TEST(net_events, of_one_flood_leave_others_and_timers_their_turn) {
   });
 }
 
+/// Neither a read nor a write of these ever waits, and there is one worker.
+TEST(net_events, are_not_needed_for_others_to_run) {
+  runtime rt{{.workers = 1, .spare_workers = 0}};
+  rt.run([] {
+    pipe_reader zeros = pipe_reader::adopt(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+    pipe_writer nothing = pipe_writer::adopt(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    std::atomic<int> stopped{0};
+    auto reader = spawn([&] {
+      std::array<std::byte, 100> some;
+      while (stopped < 2) EXPECT_EQ(zeros.read_some(some), some.size());
+    });
+    auto writer = spawn([&] {
+      while (stopped < 2) nothing.write_all("something");
+    });
+    for (int i = 0; i < 2; ++i) spawn([&] { ++stopped; }).join();
+    reader.join();
+    writer.join();
+  });
+}
+
 TEST(net_events, are_counted) {
   runtime rt{{.workers = 1}};
   rt.run([] {
     auto [a, b] = unix_stream::pair();
-    auto reader = spawn([&b = b] { return read_all(b); });
+    auto reader = spawn([&b] { return read_all(b); });
     while (detail::poller_here().counts().descriptors == 0) this_fiber::yield();  // until the reader is registered
     const ramie::detail::event_counts before = detail::poller_here().counts();
     a.close();
@@ -161,7 +184,7 @@ TEST(net_statistics, tell_of_waits_and_bytes) {
   runtime rt{{.workers = 2, .name = "counted"}};
   rt.run([&rt] {
     auto [a, b] = unix_stream::pair();
-    auto reader = spawn([&b = b] { return read_all(b).size(); });
+    auto reader = spawn([&b] { return read_all(b).size(); });
     while (rt.counters().io_waits == 0) this_fiber::yield();
     a.write_all("twelve bytes");
     a.close();

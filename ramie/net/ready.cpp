@@ -3,6 +3,7 @@
 #include <ramie/poll/descriptor.hpp>
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,10 +28,10 @@ void wait_for(int fd, direction way, short events, const char* what, const std::
 }  // namespace
 
 void wait_readable(int fd, std::source_location where) {
-  wait_for(fd, direction::in, POLLIN | POLLRDHUP, "wait_readable", where);
+  wait_for(fd, direction::in, POLLIN | POLLRDHUP, ramie::detail::io_reason.readable, where);
 }
 void wait_writable(int fd, std::source_location where) {
-  wait_for(fd, direction::out, POLLOUT, "wait_writable", where);
+  wait_for(fd, direction::out, POLLOUT, ramie::detail::io_reason.writable, where);
 }
 
 }  // namespace ramie::net

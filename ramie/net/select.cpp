@@ -12,14 +12,16 @@ using ramie::detail::select_case;
 bool io_waitable::may_be_ready() const noexcept {
   if (d_ == nullptr) return true;
   bool unlocked = false;
-  return d_->always_ready || d_->at(way_).peek(unlocked) != descriptor::not_ready;
+  return d_->always_ready.load(std::memory_order_relaxed) || d_->at(way_).peek(unlocked) != descriptor::not_ready ||
+         d_->registered.load(std::memory_order_relaxed) == nullptr;  // R1: it has to be tried, to get into a set
 }
 
 bool io_waitable::attempt() {
   if (d_ == nullptr) return true;
   const possible_use during{*d_};
   if (!during) return true;  // R4
-  if (!d_->always_ready && d_->registered.load(std::memory_order_acquire) == nullptr) poller_here().add(*d_);
+  if (!d_->always_ready.load(std::memory_order_relaxed) && d_->registered.load(std::memory_order_relaxed) == nullptr)
+    poller_here().add(*d_);
   if (!take_ready(*d_, way_)) return false;
   struct again {  // R1
     io_waitable& self;
@@ -39,7 +41,8 @@ select_case::step io_waitable::add(ramie::detail::wait& pause) {
   if (d_ == nullptr) return pause.withdraw() ? select_case::step::again : select_case::step::claimed;
   wait_queue& queue = d_->at(way_);
   const std::uint64_t number = queue.lock();
-  if (number != descriptor::not_ready && !RAMIE_PLANT(io_select_without_second_look)) {
+  const bool is_watched = d_->registered.load(std::memory_order_relaxed) != nullptr;  // N6
+  if (!is_watched || (number != descriptor::not_ready && !RAMIE_PLANT(io_select_without_second_look))) {
     // As in queue_waitable::add, the lock is given back only after the wait has been withdrawn.
     const bool mine = pause.withdraw();
     queue.unlock(number);

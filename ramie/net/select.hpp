@@ -5,10 +5,10 @@
 //  R1 A case is tried by taking the direction's `ready`, which may be a guess, and looking, by poll(2) or accept(2). If
 //     something is there, `ready` is set again, for whatever the case's function calls. If nothing is there, `ready`
 //     stays taken, and what comes after the look is a new edge. The descriptor is in the epoll set before that; without
-//     it there would be no edge.
+//     it there would be no edge. So one that is in no set is tried whatever its flag says.
 //  R2 A case waits as a reader does, by a node in the direction's queue, marked `in_a_select` (H5). If the number is not
-//     `not_ready` under the lock, the wait of the select is withdrawn, and the select begins again at S1: a look is a
-//     system call and is not made under the lock.
+//     `not_ready` under the lock, or the descriptor has left its epoll set (N6), the wait of the select is withdrawn, and
+//     the select begins again at S1: a look is a system call and is not made under the lock.
 //  R3 An edge that claims the node is used up, and nothing has been taken for it yet. So the case sets `ready` when it
 //     takes itself out, and the select begins again at S1, as in V5. If another case is picked there, the flag serves
 //     the next look, or wakes another fiber that waits for the direction.
@@ -59,6 +59,11 @@ struct socket_access {
     return s.handle_.get();
   }
   [[nodiscard]] static bool accept_now(listener& l, int fd, handle& into) { return l.accept_now(fd, into); }
+  static void count_pause(listener& l) noexcept { l.pauses_.fetch_add(1, std::memory_order_relaxed); }
+  template <class Listener>
+  [[nodiscard]] static auto made_of(const Listener& l, handle h) {
+    return l.made_of(std::move(h));
+  }
   /// In a shortage there was no connection to be had: waits for one.
   template <class Listener>
   [[nodiscard]] static auto accepted(Listener& l, handle taken) {

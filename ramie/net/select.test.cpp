@@ -17,12 +17,29 @@ std::string some_of(unix_stream& from) {
   return text_of(std::span{some}.first(from.read_some(some)));
 }
 
+/// No call has waited for it so far, so it is in no set, and a read has found it drained.
+TEST(net_select, waits_for_a_socket_that_was_only_read) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    a.write_all("first");
+    std::array<std::byte, 10> some;
+    EXPECT_EQ(b.read_some(some), 5u);
+    auto writer = spawn([&a] {
+      this_fiber::sleep_for(1ms);
+      a.write_all("second");
+    });
+    EXPECT_EQ(select(on_readable(b), on_timeout(60s, [] {})), 0u);
+    EXPECT_EQ(b.read_some(some), 6u);
+    writer.join();
+  });
+}
+
 TEST(net_select, takes_what_comes_first) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
     channel<int> numbers{1};
     std::string got;
-    const auto next = [&, &b = b] {
+    const auto next = [&] {
       select(on_readable(b, [&] { got += some_of(b); }),
              on_recv(numbers, [&](std::optional<int> n) { got += std::to_string(n.value_or(-1)); }),
              on_timeout(1h, [&] { got += "late"; }));
@@ -33,7 +50,7 @@ TEST(net_select, takes_what_comes_first) {
     numbers.send(7);
     next();
     EXPECT_EQ(got, "x7");
-    auto writer = spawn([&a = a] {
+    auto writer = spawn([&a] {
       this_fiber::yield();
       a.write_all("y");
     });
@@ -49,8 +66,7 @@ TEST(net_select, takes_what_comes_first) {
     sender.join();
     a.close();
     bool ended = false;
-    select(on_readable(b, [&, &b = b] { ended = some_of(b).empty(); }),
-           on_recv(numbers, [](std::optional<int>) { FAIL(); }));
+    select(on_readable(b, [&] { ended = some_of(b).empty(); }), on_recv(numbers, [](std::optional<int>) { FAIL(); }));
     EXPECT_TRUE(ended);
   });
 }
@@ -59,7 +75,7 @@ TEST(net_select, takes_what_comes_first) {
 TEST(net_select, does_not_wait_with_otherwise_and_leaves_what_it_does_not_choose) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
-    const auto is_readable = [&b = b] {
+    const auto is_readable = [&b] {
       bool yes = false;
       select(on_readable(b, [&] { yes = true; }), otherwise());
       return yes;
@@ -85,14 +101,14 @@ TEST(net_select, waits_for_room_to_write) {
     auto [a, b] = unix_stream::pair();
     const std::string much(100'000, 'x');
     EXPECT_THROW(with_timeout(5ms,
-                              [&, &a = a] {
+                              [&] {
                                 for (;;) a.write_all(much);
                               }),
                  timeout_error);
     bool full = false;
     select(on_writable(a), otherwise([&] { full = true; }));
     EXPECT_TRUE(full);
-    auto reader = spawn([&b = b] { return read_all(b).size(); });
+    auto reader = spawn([&b] { return read_all(b).size(); });
     select(on_writable(a));
     a.close();
     EXPECT_GE(reader.join(), much.size());
@@ -177,7 +193,7 @@ TEST(net_select, of_a_closed_socket_does_not_wait) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
     channel<int> never;
-    const auto wait = [&, &b = b] {
+    const auto wait = [&] {
       return code_of(
           [&] { select(on_readable(b, [&] { some_of(b); }), on_recv(never, [](std::optional<int>) { FAIL(); })); });
     };
@@ -208,7 +224,7 @@ TEST(net_select, in_several_fibers_on_one_socket_loses_nothing) {
     channel<int> taken{messages};
     scope readers;
     for (int i = 0; i < 4; ++i)
-      readers.spawn([&, i, &b = b] {
+      readers.spawn([&, i] {
         const auto take = [&] {
           std::array<std::byte, 1> one;
           if (b.read_some(one) != 0) taken.send(static_cast<int>(one[0]));
@@ -242,7 +258,7 @@ TEST(net_select, that_ends_otherwise_while_data_arrives_loses_nothing) {
     auto [a, b] = unix_stream::pair();
     constexpr std::uint64_t total = RAMIE_TSAN != 0 ? 2000 : 20'000;
     channel<int> other{1};
-    auto writer = spawn([&, &a = a] {
+    auto writer = spawn([&] {
       for (std::uint64_t i = 0; i < total; ++i) {
         const std::array one{byte_at(i)};
         a.write_all(one);
@@ -253,7 +269,7 @@ TEST(net_select, that_ends_otherwise_while_data_arrives_loses_nothing) {
     });
     std::uint64_t got = 0;
     bool ended = false;
-    const auto take = [&, &b = b] {
+    const auto take = [&] {
       std::array<std::byte, 5> some;
       const std::size_t n = b.read_some(some);
       for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(some[i], byte_at(got + i)) << "at " << got + i;
@@ -265,7 +281,7 @@ TEST(net_select, that_ends_otherwise_while_data_arrives_loses_nothing) {
         case 0: select(on_recv(other, [](std::optional<int>) {}), on_readable(b, take)); break;
         case 1: select(on_readable(b, take), on_timeout(1us)); break;
         default: {
-          auto one = spawn([&, &b = b] { select(on_readable(b), on_recv(other, [](std::optional<int>) {})); });
+          auto one = spawn([&] { select(on_readable(b), on_recv(other, [](std::optional<int>) {})); });
           if (round % 2 == 0) this_fiber::yield();
           one.request_stop();
           try {
@@ -287,12 +303,12 @@ TEST(net_select, races_with_close) {
     channel<int> other{1};
     for (int i = 0; i < 200; ++i) {
       auto [a, b] = unix_stream::pair();
-      auto waiter = spawn([&, &b = b] {
+      auto waiter = spawn([&] {
         bool readable = false;
         select(on_readable(b, [&] { readable = true; }), on_recv(other, [](std::optional<int>) {}));
         return !readable || code_of([&] { some_of(b); }) == io_errc::closed;
       });
-      auto closer = spawn([&b = b] { b.close(); });
+      auto closer = spawn([&b] { b.close(); });
       if (i % 2 == 0) static_cast<void>(other.try_send(1));
       EXPECT_TRUE(waiter.join());
       closer.join();
@@ -322,9 +338,9 @@ TEST(net_select, of_message_sockets) {
 TEST(net_select, on_plain_threads) {
   auto [a, b] = unix_stream::pair();
   channel<int> never;
-  std::thread writer{[&a = a] { a.write_all("x"); }};
+  std::thread writer{[&a] { a.write_all("x"); }};
   std::string got;
-  select(on_readable(b, [&, &b = b] { got = some_of(b); }), on_recv(never, [](std::optional<int>) {}));
+  select(on_readable(b, [&] { got = some_of(b); }), on_recv(never, [](std::optional<int>) {}));
   EXPECT_EQ(got, "x");
   writer.join();
 }
@@ -333,7 +349,7 @@ TEST(net_select, on_plain_threads) {
 TEST(net_select, is_no_deadlock) {
   runtime rt{{.workers = 2, .name = "net"}};
   auto [a, b] = unix_stream::pair();
-  auto waiter = rt.spawn([&b = b] {
+  auto waiter = rt.spawn([&b] {
     channel<int> never;
     std::string got;
     select(on_readable(b, [&] { got = some_of(b); }), on_recv(never, [](std::optional<int>) {}));

@@ -3,11 +3,13 @@
 //  G1 The handler sets the signal's bit in `pending` of each slot that wants it (release), and writes to its eventfd.
 //  G2 A waiter takes the lowest bit of `pending` if there is one, else waits for an edge of the eventfd (a duplicate of it).
 //     A write after the look at `pending` is an edge after it, so none is missed.
+//  G3 Two signals may come in one edge, which wakes one waiter. It sets `ready` for those that it leaves.
 #include <ramie/net/signals.hpp>
 
 #include <ramie/base/error.hpp>
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -125,18 +127,21 @@ signals::~signals() {
 }
 
 int signals::wait(std::source_location where) {
-  const use during{handle_.get(), "signal"};
+  const char* const what = ramie::detail::io_reason.signal;
+  const use during{handle_.get(), what};
   std::atomic<std::uint64_t>& pending = slots[slot_].pending;
   for (;;) {
     for (std::uint64_t seen = pending.load(std::memory_order_acquire); seen != 0;) {
       const std::uint64_t lowest = seen & (~seen + 1);
-      if ((pending.fetch_and(~lowest, std::memory_order_acq_rel) & lowest) == 0) {
+      const std::uint64_t before = pending.fetch_and(~lowest, std::memory_order_acq_rel);
+      if ((before & lowest) == 0) {
         seen = pending.load(std::memory_order_acquire);  // another waiter took it
         continue;
       }
+      if (before != lowest) set_ready(*handle_, direction::in);  // G3
       return std::countr_zero(lowest) + 1;
     }
-    await_ready(*handle_, direction::in, "signal", where);
+    await_ready(*handle_, direction::in, what, where);
   }
 }
 

@@ -60,6 +60,40 @@ TEST(net_signals, do_again_what_they_did_before_when_nobody_takes_them) {
   ::sigaction(SIGUSR1, &before, nullptr);
 }
 
+/// They come in one event, which wakes one waiter.
+TEST(net_signals, two_that_come_together_end_two_waits) {
+  with_workers([] {
+    for (int i = 0; i < 20; ++i) {
+      signals s{SIGUSR1, SIGUSR2};
+      auto first = spawn([&s] { return s.wait(); });
+      auto second = spawn([&s] { return s.wait(); });
+      this_fiber::sleep_for(1ms);
+      ::raise(SIGUSR1);
+      ::raise(SIGUSR2);
+      with_timeout(60s, [&] { EXPECT_EQ(first.join() + second.join(), SIGUSR1 + SIGUSR2); });  // or it waits for ever
+    }
+  });
+}
+
+/// The fiber that raises it has woken while the only worker was held up: it runs on a spare thread, which the monitor
+/// has started.
+TEST(net_signals, may_be_raised_on_a_spare_thread) {
+  runtime rt{{.workers = 1, .name = "net", .report_deadlocks = false}};
+  rt.run([] {
+    signals s{SIGUSR1};
+    std::atomic<bool> over{false};
+    auto hog = spawn([&] {
+      while (!over) {
+      }
+    });
+    this_fiber::sleep_for(1ms);
+    ::raise(SIGUSR1);
+    over = true;
+    EXPECT_EQ(with_timeout(60s, [&] { return s.wait(); }), SIGUSR1);  // or it waits for ever
+    hog.join();
+  });
+}
+
 TEST(net_signals, waits_end_by_close) {
   with_workers([] {
     signals s{SIGUSR1};

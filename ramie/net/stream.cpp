@@ -3,6 +3,7 @@
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/poll/traffic.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +19,9 @@ namespace {
 
 using namespace detail;
 
-constexpr char reading[] = "read", writing[] = "write", connecting[] = "connect";
+constexpr const char* reading = ramie::detail::io_reason.read;
+constexpr const char* writing = ramie::detail::io_reason.write;
+constexpr const char* connecting = ramie::detail::io_reason.connect;
 
 /// A short read of a stream means that it is drained: data that comes later is a new edge (epoll(7)).
 system::result read_once(descriptor& d, bool socket, std::span<std::byte> into, const std::source_location& where) {
@@ -26,7 +29,9 @@ system::result read_once(descriptor& d, bool socket, std::span<std::byte> into, 
   const system::result got = retry_reading(
       d, reading, where,
       [&](int fd) { return socket ? system::receive(fd, into.data(), size) : system::read(fd, into.data(), size); },
-      [&](system::result n) { return n > 0 && static_cast<std::size_t>(n) < size; });
+      [&](system::result n) {
+        return n > 0 && static_cast<std::size_t>(n) < size && !d.urgent.load(std::memory_order_relaxed);
+      });
   count_read(got);
   return got;
 }
@@ -54,7 +59,9 @@ handle connected(const endpoint& to, const std::source_location& where) {
     static_cast<void>(h.get()->out.lock());
     h.get()->out.unlock(descriptor::not_ready);  // a new record is marked writable
     await_ready(*h, direction::out, connecting, where);
-    code = -system::get_option(during.fd(), SOL_SOCKET, SO_ERROR);
+    set_ready(*h, direction::out);  // there is room now
+    const system::result failed = system::get_option(during.fd(), SOL_SOCKET, SO_ERROR);
+    code = failed > 0 ? -failed : failed;  // an error of the connection, or of the call itself
   }
   system::check(what.c_str(), code);
   return h;

@@ -71,6 +71,7 @@ class stream {
   ~stream() = default;
 
   friend struct detail::socket_access;
+  friend class file;
   detail::handle handle_;
   kind kind_ = kind::socket;
 };

@@ -66,8 +66,8 @@ TEST(net_streams, read_and_write_at_the_same_time) {
   with_workers([] {
     auto [a, b] = tcp_pair();
     scope s;
-    s.spawn([&a = a, &b = b] { send_through(a, b, 500'000); });
-    s.spawn([&a = a, &b = b] { send_through(b, a, 500'000); });
+    s.spawn([&a, &b] { send_through(a, b, 500'000); });
+    s.spawn([&a, &b] { send_through(b, a, 500'000); });
     s.join();
   });
 }
@@ -83,7 +83,7 @@ TEST(net_streams, gather_pieces_in_order) {
       pieces.push_back({parts[i].data(), parts[i].size()});
       all += parts[i];
     }
-    auto reader = spawn([&b = b] { return read_all(b); });
+    auto reader = spawn([&b] { return read_all(b); });
     std::size_t written = 0;
     a.write_all(pieces, &written);
     a.shutdown_write();
@@ -111,11 +111,58 @@ TEST(net_streams, give_data_and_end_that_come_together) {
   with_workers([] {
     for (int i = 0; i < 200; ++i) {
       auto [a, b] = unix_stream::pair();
-      auto reader = spawn([&b = b] { return read_all(b); });
+      auto reader = spawn([&b] { return read_all(b); });
       if (i % 2 == 0) this_fiber::yield();
       a.write_all("last words");
       a.close();
       EXPECT_EQ(reader.join(), "last words");
+    }
+  });
+}
+
+/// The edge that ended a wait told of more room than was needed.
+template <class Ends>
+void wait_for_room_after_a_wait(Ends ends) {
+  auto& [from, to] = ends;
+  const std::string much(1'000'000, 'm');
+  auto reader = spawn([&to] {
+    std::array<std::byte, 64 * 1024> part;
+    for (std::size_t n = 0; n < 1'000'000;) n += to.read_some(part);
+  });
+  from.write_all(much);
+  reader.join();                                     // there is all the room that there can be
+  with_timeout(60s, [&] { from.wait_writable(); });  // or it waits for ever
+  EXPECT_EQ(select(on_writable(from), on_timeout(60s, [] {})), 0u);
+}
+
+TEST(net_streams, can_be_waited_for_after_a_write_that_waited) {
+  with_workers([] {
+    wait_for_room_after_a_wait(tcp_pair());
+    wait_for_room_after_a_wait(unix_stream::pair());
+    auto [r, w] = make_pipe();
+    wait_for_room_after_a_wait(std::pair{std::move(w), std::move(r)});
+    tcp_listener l{{"127.0.0.1", 0}};
+    tcp_stream c = tcp_stream::connect(l.local());
+    with_timeout(60s, [&] { c.wait_writable(); });
+    EXPECT_EQ(select(on_writable(c), on_timeout(60s, [] {})), 0u);
+  });
+}
+
+/// The kernel ends a read at the mark of urgent data, which is not in the stream itself.
+TEST(net_streams, go_on_behind_urgent_data) {
+  with_workers([] {
+    for (int i = 0; i < 50; ++i) {
+      auto [a, b] = tcp_pair();
+      auto reader = spawn([&b] {
+        std::array<std::byte, 6> six;
+        EXPECT_TRUE(b.read_exactly(six));
+        return text_of(six);
+      });
+      if (i % 2 == 0) this_fiber::yield();
+      a.write_all("abc");
+      ASSERT_EQ(::send(a.native_handle(), "!", 1, MSG_OOB), 1);
+      a.write_all("def");
+      EXPECT_EQ(reader.join(), "abcdef");  // without an end of the stream
     }
   });
 }
@@ -127,7 +174,7 @@ TEST(net_streams, tell_an_early_end_from_one_between_records) {
     a.shutdown_write();
     std::array<std::byte, 8> record;
     EXPECT_TRUE(b.read_exactly(record));
-    EXPECT_EQ(code_of([&b = b, &record] { static_cast<void>(b.read_exactly(record)); }), io_errc::unexpected_end);
+    EXPECT_EQ(code_of([&b, &record] { static_cast<void>(b.read_exactly(record)); }), io_errc::unexpected_end);
     EXPECT_FALSE(b.read_exactly(record));
   });
 }
@@ -136,7 +183,7 @@ TEST(net_streams, throw_at_a_reset_while_reading_and_writing) {
   with_workers([] {
     for (const bool reads : {true, false}) {
       auto [a, b] = tcp_pair();
-      auto victim = spawn([&b = b, reads] {
+      auto victim = spawn([&b, reads] {
         return code_of([&] {
           std::array<std::byte, 100> some;
           if (reads) {
@@ -164,8 +211,8 @@ TEST(net_streams, never_raise_sigpipe) {
     auto [r, w] = make_pipe();
     b.close();
     r.close();
-    EXPECT_EQ(code_of([&a = a] { a.write_all("x"); }).value(), EPIPE);
-    EXPECT_EQ(code_of([&w = w] { w.write_all("x"); }).value(), EPIPE);
+    EXPECT_EQ(code_of([&a] { a.write_all("x"); }).value(), EPIPE);
+    EXPECT_EQ(code_of([&w] { w.write_all("x"); }).value(), EPIPE);
     sigset_t pending;
     ::sigpending(&pending);
     EXPECT_EQ(::sigismember(&pending, SIGPIPE), 0);
@@ -177,7 +224,7 @@ TEST(net_streams, say_what_a_write_that_was_cut_short_has_sent) {
     auto [a, b] = unix_stream::pair();
     const std::string much(10'000'000, 'x');
     std::size_t written = 0;
-    EXPECT_THROW(with_timeout(5ms, [&a = a, &much, &written] { a.write_all(much, &written); }), timeout_error);
+    EXPECT_THROW(with_timeout(5ms, [&a, &much, &written] { a.write_all(much, &written); }), timeout_error);
     EXPECT_GT(written, 0u);
     EXPECT_LT(written, much.size());
     a.shutdown_write();
@@ -190,8 +237,8 @@ TEST(net_waits, end_with_their_region_and_lose_nothing) {
     auto [a, b] = tcp_pair();
     std::array<std::byte, 100> some;
     for (int i = 0; i < 20; ++i)
-      EXPECT_THROW(with_timeout(100us, [&b = b, &some] { return b.read_some(some); }), timeout_error);
-    EXPECT_THROW(with_timeout(0ns, [&b = b, &some] { return b.read_some(some); }), timeout_error);
+      EXPECT_THROW(with_timeout(100us, [&b, &some] { return b.read_some(some); }), timeout_error);
+    EXPECT_THROW(with_timeout(0ns, [&b, &some] { return b.read_some(some); }), timeout_error);
     a.write_all("still there");
     EXPECT_TRUE(b.read_exactly(std::span{some}.first(11)));
     EXPECT_EQ(text_of(std::span{some}.first(11)), "still there");
@@ -201,11 +248,11 @@ TEST(net_waits, end_with_their_region_and_lose_nothing) {
 TEST(net_waits, end_when_their_fiber_is_asked_to_stop) {
   with_workers([] {
     auto [a, b] = tcp_pair();
-    auto reader = spawn([&b = b] {
+    auto reader = spawn([&b] {
       std::array<std::byte, 1> one;
       b.read_some(one);
     });
-    auto writer = spawn([&b = b] {
+    auto writer = spawn([&b] {
       const std::string much(1'000'000, 'x');
       for (;;) b.write_all(much);
     });
@@ -221,7 +268,7 @@ TEST(net_waits, end_when_their_fiber_is_asked_to_stop) {
 TEST(net_waits, are_not_cut_short_under_a_shield) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
-    auto reader = spawn([&b = b] {
+    auto reader = spawn([&b] {
       return shield([&] {
         std::array<std::byte, 2> two;
         return b.read_exactly(two);
@@ -275,6 +322,61 @@ TEST(net_waits, of_two_runtimes_meet_over_one_stream) {
   echo.join();
 }
 
+/// Two runtimes wait first for one descriptor at once: one of them puts it into its epoll set.
+TEST(net_waits, of_two_runtimes_begin_at_once_on_one_stream) {
+  runtime one{{.workers = 1}}, two{{.workers = 1}};
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::pair<unix_stream, unix_stream>> pairs;
+    for (int k = 0; k < 4; ++k) pairs.push_back(unix_stream::pair());
+    std::atomic<int> ready{0};
+    const auto read_one_of_each = [&] {
+      ready.fetch_add(1);
+      while (ready.load() != 2) {
+      }
+      std::size_t got = 0;
+      std::array<std::byte, 1> byte;
+      for (auto& p : pairs) got += p.second.read_some(byte);
+      return got;
+    };
+    auto a = one.spawn(read_one_of_each), b = two.spawn(read_one_of_each);
+    while (ready.load() != 2) std::this_thread::yield();
+    for (auto& p : pairs) p.first.write_all("ab");
+    EXPECT_EQ(a.join() + b.join(), 2 * pairs.size());
+  }
+  EXPECT_EQ(one.statistics().io_descriptors + two.statistics().io_descriptors, 0u);
+}
+
+/// They register with their own runtime when the one that watched for them has ended: all of them, and not only the
+/// first of a line.
+TEST(net_waits, go_on_when_the_runtime_that_watched_for_them_has_ended) {
+  for (int i = 0; i < 20; ++i) {
+    auto one = std::make_unique<runtime>(runtime_options{.workers = 1});
+    auto ends = one->run([] {
+      auto both = unix_stream::pair();
+      std::array<std::byte, 1> byte;
+      EXPECT_THROW(with_timeout(0ns, [&] { return both.second.read_some(byte); }), timeout_error);
+      return both;
+    });
+    runtime two{{.workers = 2}};
+    std::atomic<int> done{0};
+    const auto read_a_line = [&done, &b = ends.second] {
+      std::array<std::byte, 100> some;
+      EXPECT_EQ(b.read_some(some), 4u);
+      done.fetch_add(1);
+    };
+    std::vector<join_handle<void>> readers;
+    for (int k = 0; k < 3; ++k) readers.push_back(two.spawn(read_a_line));
+    while (two.counters().io_waits < 3) std::this_thread::yield();
+    one.reset();
+    // Each reads less than it has room for, so it leaves nothing for the next one but the next edge.
+    for (int k = 0; k < 3; ++k) {
+      ends.first.write_all("line");
+      while (done.load() == k) std::this_thread::yield();
+    }
+    for (auto& r : readers) r.join();
+  }
+}
+
 TEST(net_waits, of_plain_threads_end_by_data_close_and_timeout) {
   auto ends = unix_stream::pair();
   event timed_out;
@@ -297,7 +399,7 @@ TEST(net_waits, lose_no_byte_where_cancelling_races_with_arrival) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
     const int rounds = RAMIE_TSAN || RAMIE_ASAN ? 1000 : 10'000;
-    auto writer = spawn([&a = a, rounds] {
+    auto writer = spawn([&a, rounds] {
       for (int i = 0; i < rounds; ++i) {
         const std::byte one = byte_at(static_cast<std::uint64_t>(i));
         a.write_all(std::span{&one, 1});
@@ -308,7 +410,7 @@ TEST(net_waits, lose_no_byte_where_cancelling_races_with_arrival) {
     });
     std::uint64_t got = 0, wrong = 0, cut = 0;
     for (bool ended = false; !ended;) {
-      auto reader = spawn([&b = b, &got, &wrong, &ended] {
+      auto reader = spawn([&b, &got, &wrong, &ended] {
         std::array<std::byte, 7> some;
         const std::size_t n = b.read_some(some);
         for (std::size_t i = 0; i < n; ++i) wrong += some[i] != byte_at(got + i) ? 1 : 0;
@@ -364,7 +466,7 @@ TEST(net_sockets, pass_descriptors) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
     auto [r, w] = make_pipe();
-    auto sender = spawn([&a = a, &w = w] {
+    auto sender = spawn([&a, &w] {
       const int fd = w.native_handle();
       a.send_descriptors(std::span{&fd, 1}, bytes_of("here it is"));
     });

@@ -5,13 +5,18 @@
 #include <ramie/ramie.hpp>
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,14 +27,24 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Runs `program` as the main fiber of runtimes with one, two and eight workers.
+/// Runs `program` as the main fiber of runtimes with one, two and eight workers, which are otherwise as `options` say.
 template <class F>
-void with_workers(F program) {
+void with_workers(F program, runtime_options options = {.name = "net"}) {
   for (const int n : {1, 2, 8}) {
     SCOPED_TRACE("workers: " + std::to_string(n));
-    runtime rt{{.workers = n, .name = "net"}};
+    options.workers = n;
+    runtime rt{options};
     rt.run([&] { program(); });
   }
+}
+
+/// The same for a program in which descriptors run short. UBSan opens a pipe to look whether it may read an object of a
+/// type that it has not met, and takes the type for a wrong one if it cannot: so there no spare thread may be started.
+template <class F>
+void with_workers_in_a_shortage(F program) {
+  runtime_options options{.name = "net"};
+  if (RAMIE_ASAN) options.spare_workers = 0;
+  with_workers(std::move(program), std::move(options));
 }
 
 /// A connection over the loopback interface: the client's end, and the server's.
@@ -59,6 +74,40 @@ std::error_code code_of(F f) {
   }
   return {};
 }
+
+/// A folder that is removed with its content.
+class scratch_folder {
+ public:
+  scratch_folder() {
+    path_ = std::filesystem::temp_directory_path() / "ramie_XXXXXX";
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error{"mkdtemp " + path_};
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+/// A server for all tests of the program, which ends with them: Server::start(), which is null where the server is not
+/// installed. One line makes it so: `const auto* const shared = shared_server<Server>::add();`
+template <class Server>
+class shared_server : public ::testing::Environment {
+ public:
+  static const ::testing::Environment* add() { return ::testing::AddGlobalTestEnvironment(new shared_server); }
+  void SetUp() override { get() = Server::start(); }
+  void TearDown() override { get().reset(); }
+  static std::unique_ptr<Server>& get() {
+    static std::unique_ptr<Server> one;
+    return one;
+  }
+};
 
 /// Bytes that depend on their place, so that a lost, doubled or moved byte is noticed.
 inline std::byte byte_at(std::uint64_t i) noexcept {

@@ -2,6 +2,7 @@
 
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/task/io_wait.hpp>
 
 #include <sys/inotify.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 using namespace detail;
 
-constexpr char watching[] = "watch";
+constexpr const char* watching = ramie::detail::io_reason.watch;
 constexpr std::uint32_t wanted = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE | IN_DELETE_SELF |
                                  IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF;
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
@@ -20,27 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using enum change_kind;
-
-/// A folder that is removed with its content.
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (fs::temp_directory_path() / "ramie-watch-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"mkdtemp " + name};
-    path_ = name;
-  }
-  temporary_folder(const temporary_folder&) = delete;
-  temporary_folder& operator=(const temporary_folder&) = delete;
-  ~temporary_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] std::string operator/(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 void append(const std::string& path, const char* text) { std::ofstream{path, std::ios::app} << text << std::flush; }
 
@@ -57,7 +35,7 @@ using events = std::vector<event>;
 
 TEST(net_watch, tells_what_happens_in_a_folder) {
   with_workers([] {
-    const temporary_folder in;
+    const scratch_folder in;
     watch w;
     w.add(in.path());
     const std::string a = in / "a", b = in / "b", below = in / "below";
@@ -83,7 +61,7 @@ TEST(net_watch, tells_what_happens_in_a_folder) {
 
 TEST(net_watch, tells_what_happens_to_a_file_until_it_is_gone) {
   with_workers([] {
-    const temporary_folder in;
+    const scratch_folder in;
     const std::string a = in / "a";
     append(a, "");
     watch w;
@@ -102,7 +80,7 @@ TEST(net_watch, tells_what_happens_to_a_file_until_it_is_gone) {
 
 TEST(net_watch, tells_nothing_after_remove) {
   with_workers([] {
-    const temporary_folder in;
+    const scratch_folder in;
     const std::string a = in / "a", b = in / "b";
     append(a, "");
     append(b, "");
@@ -132,7 +110,7 @@ TEST(net_watch, refuses_what_is_not_there) {
 /// More than the buffer holds, and more than a read returns.
 TEST(net_watch, gives_all_changes_in_order) {
   with_workers([] {
-    const temporary_folder in;
+    const scratch_folder in;
     watch w;
     w.add(in.path());
     constexpr int files = 500;
@@ -152,7 +130,7 @@ TEST(net_watch, gives_all_changes_in_order) {
 
 TEST(net_watch, ends_by_close) {
   with_workers([] {
-    const temporary_folder in;
+    const scratch_folder in;
     for (int i = 0; i < 20; ++i) {
       watch w;
       w.add(in.path());
@@ -168,7 +146,7 @@ TEST(net_watch, ends_by_close) {
 
 TEST(net_watch, that_is_cancelled_loses_no_change) {
   with_workers([] {
-    const temporary_folder in;
+    const scratch_folder in;
     watch w;
     w.add(in.path());
     constexpr int files = 100;
@@ -203,7 +181,7 @@ TEST(net_watch, tells_that_changes_are_lost) {
   if (most == 0 || most > 50'000) GTEST_SKIP() << "the queue has room for " << most;
   runtime rt{{.workers = 1, .name = "net"}};
   rt.run([&] {
-    const temporary_folder in;
+    const scratch_folder in;
     watch w;
     w.add(in.path());
     const std::string a = in / "a", b = in / "b";

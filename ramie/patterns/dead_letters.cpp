@@ -17,7 +17,7 @@ using hook_function = std::function<void(const dead_letter&)>;
 using hooks = detail::watches<hook_function>;
 
 struct letter_office {
-  std::array<detail::atomic<std::uint64_t>, 3> counts{};
+  std::array<detail::atomic<std::uint64_t>, 4> counts{};
   hooks watching;
   std::mutex changing;
   hooks::entry of_all;  // on_dead_letter's
@@ -39,7 +39,7 @@ std::string dead_letter::text() const {
 dead_letter_counts dead_letters() noexcept {
   const auto& counts = office().counts;
   return {counts[0].load(std::memory_order_relaxed), counts[1].load(std::memory_order_relaxed),
-          counts[2].load(std::memory_order_relaxed)};
+          counts[2].load(std::memory_order_relaxed), counts[3].load(std::memory_order_relaxed)};
 }
 
 void on_dead_letter(std::function<void(const dead_letter&)> hook) {
@@ -64,12 +64,16 @@ dead_letter_watch::~dead_letter_watch() { office().watching.remove(state_); }
 
 void detail::report_dead_letter(actor_cell& c, message& m, letter_fate fate) noexcept {
   letter_office& o = office();
-  o.counts[static_cast<std::size_t>(fate)].fetch_add(1, std::memory_order_relaxed);
+  dead_letter_cause cause = static_cast<dead_letter_cause>(fate);
+  // Such a cell ends once, and says so before its mail is discarded.
+  if (fate == letter_fate::down && c.how().foreign && c.last_exit == exit_kind::node_lost)
+    cause = dead_letter_cause::lost;
+  o.counts[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
   if (!o.watching.any()) [[likely]]
     return;
   const type_info* type = nullptr;
   m.act(m, message_verb::type, &type);
-  const dead_letter letter{any_actor{c}, type, static_cast<dead_letter_cause>(fate), &m};
+  const dead_letter letter{any_actor{c}, type, cause, &m};
   o.watching.for_each(home_of(c), [&letter](const hook_function& hook) { hook(letter); });
 }
 

@@ -16,6 +16,7 @@ enum class dead_letter_cause {
   down,        // the actor had ended, or ended before it came to the message
   full,        // its bounded mailbox had no room, see overflow
   restarting,  // a request, and its supervisor restarts the actor
+  lost,        // the actor is on another node, which was lost before the message was sent there
 };
 
 struct dead_letter {
@@ -33,6 +34,7 @@ struct dead_letter_counts {
   std::uint64_t down;
   std::uint64_t full;
   std::uint64_t restarting;
+  std::uint64_t lost = 0;
 };
 [[nodiscard]] dead_letter_counts dead_letters() noexcept;
 

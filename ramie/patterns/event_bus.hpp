@@ -106,7 +106,9 @@ class event_bus {
 
   template <class M>
   static std::string key_of(std::string_view topic, bool has_topic) {
-    std::string key{type_of<M>().name()};
+    // Not its name, which several types may have, in blocks or sources of their own.
+    const type_info* const type = &type_of<M>();
+    std::string key(reinterpret_cast<const char*>(&type), sizeof type);
     if (has_topic) key.append(1, '\0').append(topic);
     return key;
   }

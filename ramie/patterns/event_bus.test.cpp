@@ -39,6 +39,38 @@ class listener : public actor<listener> {
 
 using texts = std::vector<std::string>;
 
+/// Types of the same name, which blocks and unnamed namespaces may have, are not mixed up.
+TEST_P(event_buses, tell_types_of_the_same_name_apart) {
+  in_runtime([] {
+    event_bus bus;
+    std::size_t taken = 0;
+    {
+      struct same {
+        int n;
+      };
+      class counts : public actor<counts> {
+       public:
+        void on(same s) { sum_ += s.n; }
+        int on(got) { return sum_; }
+
+       private:
+        int sum_ = 0;
+      };
+      auto a = spawn_actor<counts>();
+      bus.subscribe<same>(a);
+      taken += bus.publish(same{5}).taken;
+      EXPECT_EQ(a.ask(got{}), 5);
+    }
+    {
+      struct same {
+        std::string text;
+      };
+      taken += bus.publish(same{"to nobody, though it is called as the other"}).taken;
+    }
+    EXPECT_EQ(taken, 1u);
+  });
+}
+
 TEST_P(event_buses, pass_events_by_type_and_topic) {
   in_runtime([] {
     event_bus bus;

@@ -35,14 +35,7 @@ bool group_core::add(row& to, std::unique_ptr<place> fresh) {
   place& p = *fresh;
   p.in = &to;
   to.by_actor.emplace(&c, std::move(fresh));
-  bool enlisted = false;
-  try {
-    enlisted = enlist(p, c);
-  } catch (...) {
-    to.by_actor.erase(&c);
-    throw;
-  }
-  if (!enlisted) {
+  if (!enlist(p, c)) {
     to.by_actor.erase(&c);
     return false;
   }

@@ -44,14 +44,14 @@ struct trace_office {
   watches<trace_facts> traces;
   std::mutex beginning_or_ending;  // M3
 };
-trace_office& office() {
+trace_office& tracing() {
   static auto* the_office = new trace_office;  // actors may end after static destruction began
   return *the_office;
 }
 
 bool is_traced(const actor_cell& c) {
   bool traced = false;
-  office().traces.for_each(home_of(c), [&traced](const trace_facts&) { traced = true; });
+  tracing().traces.for_each(home_of(c), [&traced](const trace_facts&) { traced = true; });
   return traced;
 }
 
@@ -100,7 +100,7 @@ std::optional<sight> see(actor_cell& to, message& m, actor_cell* from, const cha
   m.act(m, message_verb::type, &type);
   if (type == nullptr) return std::nullopt;
   bool wanted = false;
-  office().traces.for_each(home_of(to), [&](const trace_facts& t) { wanted |= wants(t.only, from, to, type); });
+  tracing().traces.for_each(home_of(to), [&](const trace_facts& t) { wanted |= wants(t.only, from, to, type); });
   if (!wanted) return std::nullopt;
   sight seen{{.at = {},
               .from = from == nullptr ? any_actor{} : any_actor{*from},
@@ -120,7 +120,7 @@ std::optional<sight> see(actor_cell& to, message& m, actor_cell* from, const cha
 
 void show(sight& seen, actor_cell& to, actor_cell* from, tell_status outcome) {
   seen.facts.outcome = outcome;
-  office().traces.for_each(home_of(to), [&](const trace_facts& t) {
+  tracing().traces.for_each(home_of(to), [&](const trace_facts& t) {
     if (!wants(t.only, from, to, seen.facts.type)) return;
     seen.facts.at = seen.at - t.since;
     t.each(seen.facts);
@@ -174,19 +174,19 @@ message_trace::message_trace(message_filter only, function each)
 message_trace::message_trace(scheduler& in, message_filter only, function each)
     : state_{std::make_shared<state>(&in,
                                      trace_facts{std::move(only), std::move(each), std::chrono::steady_clock::now()})} {
-  const std::lock_guard guard{office().beginning_or_ending};
-  office().traces.add(state_);
+  const std::lock_guard guard{tracing().beginning_or_ending};
+  tracing().traces.add(state_);
   message_traces.fetch_add(1, std::memory_order_relaxed);
   for_each_actor(in, [](actor_cell& c) { c.lock.have_no_owner(); });
 }
 
 message_trace::~message_trace() {
-  const std::lock_guard guard{office().beginning_or_ending};
-  office().traces.remove(state_);
+  const std::lock_guard guard{tracing().beginning_or_ending};
+  tracing().traces.remove(state_);
   message_traces.fetch_sub(1, std::memory_order_relaxed);
   const worker& any_home = state_->in->at(0);
   bool others = false;
-  office().traces.for_each(&any_home, [&others](const trace_facts&) { others = true; });
+  tracing().traces.for_each(&any_home, [&others](const trace_facts&) { others = true; });
   if (!others) for_each_actor(*state_->in, [](actor_cell& c) { c.lock.may_be_owned(resident::lock_patience); });
 }
 

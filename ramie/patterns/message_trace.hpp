@@ -1,4 +1,4 @@
-// Who tells whom what, for those who look for a mistake.
+// A record of messages: sender, receiver and content, to find mistakes.
 #pragma once
 
 #include <ramie/actor/ref.hpp>
@@ -43,8 +43,8 @@ struct message_filter {
 /// pays nothing.
 class message_trace {
  public:
-  /// Called by whoever has sent the message, at any time concurrently: it must not suspend, throw, or send messages.
-  /// What a message led to may be shown before it, by another worker; `at` tells which came first.
+  /// Called by the sender after the message is sent, at any time concurrently: it must not suspend, throw, or send
+  /// messages. What a message led to may be shown before it, by another worker; `at` tells which came first.
   using function = std::function<void(const traced_message&)>;
 
   /// Any thread. Takes the locks of all actors there are, one by one. Throws std::bad_alloc.

@@ -6,13 +6,15 @@
 // address of its scheduler may be used again then.
 //
 // Each entry is in the chain of its bucket, linked both ways, and a membership of its actor (actor/membership.hpp): an
-// actor's end takes as long as it has names, however many there are in all.
+// actor's end takes as long as it has names, however many there are in all. With a million names the place that refers
+// to an entry is in no cache, and the end would wait for it. So an end only strikes its entry (`who` is null, and
+// nobody finds it), and the sixteenth in a table takes out all sixteen, whose places come from memory at the same time.
 #include <ramie/patterns/registry.hpp>
 
-#include <ramie/actor/extras.hpp>
 #include <ramie/actor/membership.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/machine/spin_lock.hpp>
+#include <ramie/task/task_memory.hpp>
 #include <ramie/worker/worker.hpp>
 
 #include <array>
@@ -41,32 +43,42 @@ struct name_key {
       : in{&s},
         name{text},
         hash{std::hash<std::string_view>{}(text) ^ reinterpret_cast<std::uintptr_t>(&s) * 0x9e3779b97f4a7c15u} {}
+  name_key(const scheduler& s, std::string_view text, std::size_t known) noexcept : in{&s}, name{text}, hash{known} {}
 };
 
+/// Small, so that it comes from the caches of task blocks: malloc took a good part of an end with a name for a block
+/// that it had not met for long.
 struct name_entry : membership {
-  std::string name;
-  name_key key;  // of `name`
-  any_actor actor;
-  const type_info* type;
   name_entry* behind = nullptr;   // of the bucket, under the table's lock
   name_entry** before = nullptr;  // what refers to it there
+  std::string name;               // so far, an end needs it: one or two lines of the cache
+  std::size_t hash;               // of both that follow
+  const scheduler* in;
+  const type_info* type;
 
   name_entry(std::string text, actor_cell& c, const type_info& of)
-      : name{std::move(text)}, key{*home_of(c)->owner, name}, actor{c}, type{&of} {
-    is_name = true;
+      : name{std::move(text)}, hash{name_key{*home_of(c)->owner, name}.hash}, in{home_of(c)->owner}, type{&of} {
+    who = &c;
+  }
+
+  static void* operator new(std::size_t size) { return allocate_task(task_cache::list_of(size)); }
+  static void operator delete(void* memory, std::size_t size) noexcept {
+    free_task_memory(memory, task_cache::list_of(size));
   }
 };
+static_assert(sizeof(name_entry) <= task_cache::block_sizes[0] || sizeof(void*) != 8);
 
 class name_table final : public member_table {
  public:
   static constexpr std::size_t tables = 256;
+  static constexpr std::size_t struck_most = 16;  // at most half a megabyte of names in all; more is hardly faster
 
   /// False if somebody has the name, or the actor has ended. The table has the entry otherwise.
   bool add(std::unique_ptr<name_entry>& fresh) {
     std::lock_guard guard{lock_};
-    if (find(fresh->key) != nullptr) return false;
+    if (find({*fresh->in, fresh->name, fresh->hash}) != nullptr) return false;
     if (count_ == buckets_.size()) grow();
-    if (!enlist(*fresh, *fresh->actor.cell())) return false;
+    if (!enlist(*fresh, *fresh->who)) return false;
     put(*fresh.release());
     ++count_;
     return true;
@@ -75,9 +87,8 @@ class name_table final : public member_table {
     std::lock_guard guard{lock_};
     const name_entry* found = find(key);
     if (found == nullptr || (type != nullptr && *found->type != *type)) return nullptr;
-    actor_cell* c = found->actor.cell();
-    c->add_reference();
-    return c;
+    found->who->add_reference();
+    return found->who;
   }
   bool remove(const name_key& key) noexcept {
     std::unique_ptr<name_entry> found;
@@ -92,27 +103,30 @@ class name_table final : public member_table {
     std::lock_guard guard{lock_};
     for (const name_entry* e : buckets_)
       for (; e != nullptr; e = e->behind)
-        if (e->key.in == &in) names.push_back(e->name);
+        if (e->in == &in && e->who != nullptr) names.push_back(e->name);
   }
 
+  [[nodiscard]] bool is_of_names() const noexcept override { return true; }
   void keep() noexcept override {}  // it lives for ever
   void let_go() noexcept override {}
   void forget_one(actor_cell& c) noexcept override {
-    std::unique_ptr<name_entry> found;
     std::lock_guard guard{lock_};
-    found.reset(static_cast<name_entry*>(strike_any(c)));
-    if (found != nullptr) take_out(*found);
+    auto* const found = static_cast<name_entry*>(strike_any(c));
+    if (found == nullptr) return;
+    found->who = nullptr;
+    struck_[struck_count_++] = found;
+    if (struck_count_ == struck_most) take_out_struck();
   }
 
  private:
   [[nodiscard]] name_entry*& bucket(std::size_t hash) noexcept { return buckets_[hash / tables % buckets_.size()]; }
   [[nodiscard]] name_entry* find(const name_key& key) noexcept {
     for (name_entry* e = bucket(key.hash); e != nullptr; e = e->behind)
-      if (e->key.hash == key.hash && e->key.in == key.in && e->name == key.name) return e;
+      if (e->hash == key.hash && e->who != nullptr && e->in == key.in && e->name == key.name) return e;
     return nullptr;
   }
   void put(name_entry& e) noexcept {
-    name_entry*& first = bucket(e.key.hash);
+    name_entry*& first = bucket(e.hash);
     e.behind = first;
     e.before = &first;
     if (first != nullptr) first->before = &e.behind;
@@ -123,7 +137,17 @@ class name_table final : public member_table {
     if (e.behind != nullptr) e.behind->before = e.before;
     --count_;
   }
+  void take_out_struck() noexcept {
+    for (std::size_t i = 0; i < struck_count_; ++i) __builtin_prefetch(struck_[i]->before, 1);
+    for (std::size_t i = 0; i < struck_count_; ++i) {
+      take_out(*struck_[i]);
+      delete struck_[i];
+    }
+    struck_count_ = 0;
+  }
   void grow() {
+    take_out_struck();
+    if (count_ < buckets_.size()) return;
     std::vector<name_entry*> larger(buckets_.size() * 2);
     larger.swap(buckets_);
     for (name_entry* e : larger) {
@@ -138,6 +162,8 @@ class name_table final : public member_table {
   spin_lock lock_;
   std::vector<name_entry*> buckets_ = std::vector<name_entry*>(8);
   std::size_t count_ = 0;
+  std::array<name_entry*, struck_most> struck_;
+  std::size_t struck_count_ = 0;
 };
 
 using name_tables = std::array<name_table, name_table::tables>;
@@ -147,7 +173,7 @@ name_tables& all_tables() {
   static auto* the_tables = new name_tables;  // actors may end after static destruction
   return *the_tables;
 }
-name_table& table_of(const name_key& key) { return all_tables()[key.hash % name_table::tables]; }
+name_table& table_of(std::size_t hash) { return all_tables()[hash % name_table::tables]; }
 
 std::vector<std::string> names_in(const scheduler& in) {
   std::vector<std::string> names;
@@ -163,7 +189,7 @@ std::vector<std::string> names_in(const scheduler& in) {
 
 bool register_actor(std::string name, actor_cell& c, const type_info& type) {
   auto fresh = std::make_unique<name_entry>(std::move(name), c, type);
-  return table_of(fresh->key).add(fresh);
+  return table_of(fresh->hash).add(fresh);
 }
 
 const scheduler& names_here() {
@@ -175,7 +201,7 @@ const scheduler& names_here() {
 
 actor_cell* find_actor(const scheduler& of, std::string_view name, const type_info* type) noexcept {
   const name_key key{of, name};
-  return table_of(key).look_up(key, type);
+  return table_of(key.hash).look_up(key, type);
 }
 
 }  // namespace detail
@@ -187,19 +213,18 @@ std::vector<std::string> names_of(const any_actor& who) {
   std::vector<std::string> names;
   const detail::actor_cell& c = *who.cell();
   std::lock_guard guard{who.cell()->lock};
-  const detail::actor_extras* x = c.more.load(std::memory_order_relaxed);
-  for (const detail::membership* m = x == nullptr ? nullptr : x->memberships; m != nullptr; m = m->next)
-    if (m->is_name) names.push_back(static_cast<const detail::name_entry*>(m)->name);
+  for (const detail::membership* m = c.memberships; m != nullptr; m = m->next)
+    if (m->table->is_of_names()) names.push_back(static_cast<const detail::name_entry*>(m)->name);
   return names;
 }
 
 bool unregister_name(std::string_view name) {
   const detail::name_key key{detail::names_here(), name};
-  return detail::table_of(key).remove(key);
+  return detail::table_of(key.hash).remove(key);
 }
 bool unregister_name(runtime& in, std::string_view name) noexcept {
   const detail::name_key key{in.internals(), name};
-  return detail::table_of(key).remove(key);
+  return detail::table_of(key.hash).remove(key);
 }
 
 }  // namespace ramie

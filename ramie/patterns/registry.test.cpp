@@ -8,7 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ramie {
@@ -79,7 +83,7 @@ TEST_P(names, are_of_one_runtime) {
       EXPECT_FALSE(whereis_any(other, "here"));
       EXPECT_EQ(registered_names(other), words{"same"});
       EXPECT_EQ(sorted(registered_names()), (words{"here", "same"}));
-      // A name is of the runtime of its actor, whoever gives it.
+      // A name is of the runtime of its actor, not of the caller.
       EXPECT_TRUE(register_name("more", there));
       EXPECT_FALSE(whereis_any("more"));
       EXPECT_EQ(whereis_any(other, "more"), there);
@@ -137,6 +141,140 @@ TEST_P(names, go_with_their_actor_whatever_else_happens) {
       EXPECT_EQ(names_of(a), words{});
       EXPECT_EQ(registered_names(), words{});
       stop_and_join(b);
+    }
+  });
+}
+
+/// Given, taken back, looked up and listed at random, by actors that come and go; beside a map. The names of those that
+/// end stay in their tables for a while, struck out: they are given again before and after they have been taken out,
+/// and the tables grow meanwhile.
+TEST_P(names, are_those_of_a_map_whatever_is_struck_out) {
+  in_runtime([] {
+    std::mt19937 random{11};
+    const auto below = [&](std::size_t n) { return random() % n; };
+    for (const std::size_t many : {3u, 40u, 3000u}) {
+      std::vector<actor_ref<reader>> all;
+      for (int i = 0; i < 30; ++i) all.push_back(spawn_actor<reader>());
+      std::map<std::string, std::size_t> given;
+      const auto names_given_to = [&](std::size_t who) {
+        words w;
+        for (const auto& [name, of] : given)
+          if (of == who) w.push_back(name);
+        return w;
+      };
+      const int steps = scaled(20'000);
+      for (int i = 0; i < steps; ++i) {
+        const std::string name = std::to_string(below(many));
+        const std::size_t who = below(all.size());
+        const auto found = given.find(name);
+        switch (below(many > 1000 ? 40 : 8)) {
+          case 0:
+            stop_and_join(all[who]);
+            std::erase_if(given, [&](const auto& g) { return g.second == who; });
+            EXPECT_EQ(names_of(all[who]), words{});
+            EXPECT_FALSE(register_name(name, all[who]));
+            all[who] = spawn_actor<reader>();
+            break;
+          case 1:
+            EXPECT_EQ(unregister_name(name), found != given.end());
+            given.erase(name);
+            break;
+          case 2: EXPECT_EQ(sorted(names_of(all[who])), names_given_to(who)); break;
+          case 3:
+            if (below(20) == 0) {
+              words w;
+              for (const auto& g : given) w.push_back(g.first);
+              EXPECT_EQ(sorted(registered_names()), w);
+            }
+            break;
+          default:
+            EXPECT_EQ(whereis_any(name), found == given.end() ? any_actor{} : any_actor{all[found->second]});
+            EXPECT_EQ(register_name(name, all[who]), given.emplace(name, who).second);
+        }
+        if (HasFailure()) return;
+      }
+      for (const auto& a : all) stop_and_join(a);
+      EXPECT_EQ(registered_names(), words{});
+    }
+  });
+}
+
+/// A runtime that has ended leaves names behind that are struck out only; the next may have its address.
+TEST(registry, forgets_the_names_of_a_runtime_that_has_ended) {
+  for (int i = 0; i < 20; ++i) {
+    runtime rt{{.workers = 2}};
+    rt.run([&] {
+      EXPECT_EQ(registered_names(), words{});
+      for (int n = 0; n < 100; ++n) {
+        const std::string name = std::to_string(n);
+        EXPECT_FALSE(whereis_any(name));
+        EXPECT_FALSE(unregister_name(name));
+        auto a = spawn_actor<reader>();
+        EXPECT_TRUE(register_name(name, a));
+        EXPECT_TRUE(register_name(name + " more", a));
+        if (n % 3 == i % 3) stop_and_join(a);
+      }
+    });
+  }
+}
+
+struct fail_now {};
+class primary : public actor<primary> {
+ public:
+  explicit primary(std::string name) { EXPECT_TRUE(register_name(std::move(name), self())); }
+  void on(fail_now) { throw cancelled{}; }
+};
+/// Takes the name as soon as it hears that the one who had it has ended.
+template <int how>
+class standby : public actor<standby<how>> {
+ public:
+  standby(const any_actor& whom, std::string name) : name_{std::move(name)} {
+    if (how == 0) this->link(whom);
+    if (how == 1) this->monitor(whom);
+    if (how == 2) this->monitor(whom, monitoring::incarnation);
+  }
+  void on(const exit_signal& s) { take(s.who); }
+  void on(const down& d) { take(d.who); }
+
+ private:
+  void take(const any_actor& who) {
+    EXPECT_FALSE(who.alive());
+    EXPECT_NE(who.reason().kind(), exit_kind::alive);
+    EXPECT_FALSE(whereis_any(name_));
+    EXPECT_TRUE(register_name(name_, this->self()));
+    EXPECT_EQ(names_of(who), words{});
+    this->stop();
+  }
+  std::string name_;
+};
+template <int how>
+void hand_over() {
+  for (int i = 0; i < scaled(300); ++i) {
+    const auto first = spawn_actor<primary>("the one");
+    const auto second = spawn_actor<standby<how>>(any_actor{first}, "the one");
+    if (i % 3 == 0) first.kill();
+    else if (i % 3 == 1) first.stop();
+    else first.tell(fail_now{});
+    second.join();
+    first.join();
+  }
+}
+
+/// Those who are told of an end, in whatever way, find the name free.
+TEST_P(names, are_free_when_the_end_is_heard_of) {
+  in_runtime([] {
+    hand_over<0>();
+    hand_over<1>();
+    hand_over<2>();
+    for (int i = 0; i < scaled(1000); ++i) {
+      const auto first = spawn_actor<primary>("the one");
+      if (i % 2 == 0) {
+        EXPECT_THROW(first.ask(fail_now{}), actor_down);
+      } else {
+        EXPECT_THROW(first.ask_async(fail_now{}).get(), actor_down);
+      }
+      EXPECT_FALSE(first.alive());
+      EXPECT_FALSE(whereis_any("the one"));
     }
   });
 }

@@ -1,23 +1,34 @@
 // A file descriptor that fibers and plain threads wait for: its waiters, and when the number may be given back.
 //
 //  N1 The descriptor is non-blocking and in one epoll set, edge-triggered, for as long as it is open. It is added at
-//     the first wait. The caller makes every system call itself; the poller only says when it is worth another try.
+//     the first wait, by the one that claims `registered` in one step: fibers of two runtimes may wait first at once. If
+//     the kernel refuses, `registered` is null again, and N6 is for those that waited for its edge meanwhile.
+//     The caller makes every system call itself; the poller only says when it is worth another try.
 //  N2 Each direction has an automatic event: `ready` is taken by the waiter that it releases. An edge sets it, or wakes
 //     the waiter that has waited longest. A call that ends for another reason than EAGAIN, and may not have taken all
 //     there is, sets it again. So an edge is never lost: it comes after the EAGAIN that it belongs to, and finds either
 //     the waiter or a flag that the next wait takes. A flag that is set for nothing costs one more EAGAIN.
+//     A write takes less than there is room for, so it sets the flag again if it has waited; a connection does, too.
+//     Reads of a stream take all there is unless they are cut short by their size, or at the mark of urgent data (TCP):
+//     that has an event of its own, after which a short read counts for nothing.
 //  N3 A stream's hang-up or error is set for good: data and end may come in one edge.
 //  N4 close() marks both directions closed and wakes all waiters; each gets io_errc::closed. The number is given back
 //     by the last call under way (`users`), so no call reaches the kernel with a number that has become another file's.
-//  N5 Records are never freed, but reused, and `generation` counts their uses. An event names record and generation;
+//     A call that comes later is refused, and counts until it has left. The step that ends the last call also says that
+//     this call finishes: after it the record may be another file's.
+//  N5 A record is free when it has finished, its owner has given it back, and no call is left, refused ones included; the
+//     step that makes the last of these true frees it. Records are never freed, but reused, and `generation` counts their uses. An event names record and generation;
 //     one fetched before the record was given back finds another generation, under the direction's lock, and does
 //     nothing. The descriptor leaves the epoll set explicitly before it is closed: a duplicate would keep it there.
-//  N6 A poller that ends (its runtime ends) takes its descriptors out and sets `ready` for all. A waiter that resumes
-//     and finds nothing registers with the poller of its own runtime at the next wait.
+//  N6 A poller that ends (its runtime ends) takes its descriptors out, wakes all waiters (of other runtimes) and sets
+//     `ready`. A waiter that resumes and finds nothing registers with the poller of its own runtime at the next wait:
+//     under the direction's lock, nothing begins to wait while `registered` is null.
+//  N7 Instead of a fiber, a sink may wait for the next edge of the direction `in`. It takes its turn behind all fibers,
+//     and is taken out, under the direction's lock, by its caller, or by its owner: so it is called once or not at
+//     all. It is called without the lock. A hang-up and close() call it, too.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
-#include <ramie/sync/deadline.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
 #include <cstdint>
@@ -26,7 +37,6 @@
 namespace ramie::net::detail {
 
 using ramie::detail::atomic;
-using ramie::detail::steady_time;
 using ramie::detail::wait_queue;
 
 class poller;
@@ -35,6 +45,11 @@ struct socket_access;  // net/select.hpp
 enum class direction : std::uint8_t { in, out };
 /// A stream's hang-up lasts; an error of a datagram socket is over once reported.
 enum class endings : bool { pass, last };
+
+/// N7. `edge` is called on any thread: it runs no code of the user's, throws nothing, and does not suspend.
+struct edge_sink {
+  void (*edge)(edge_sink& self) noexcept;
+};
 
 struct alignas(128) descriptor {
   // The number of each queue.
@@ -47,7 +62,9 @@ struct alignas(128) descriptor {
   static constexpr std::uint32_t closing = 1, finishing = 2, finished = 4, orphaned = 8, user_unit = 16;
   int fd = -1;
   atomic<endings> how_it_ends{endings::last};  // also read for an event of an earlier generation, which is then dropped
-  bool always_ready = false;                   // a regular file: the kernel does not poll it
+  atomic<bool> urgent{false};                  // urgent data has come: a read may end early at its mark
+  atomic<bool> always_ready{false};            // a regular file: the kernel does not poll it. It orders nothing
+  edge_sink* sink = nullptr;                   // the lock of `in`
   atomic<poller*> registered{nullptr};
   descriptor* next = nullptr;      // in the poller's list, or the list of free ones
   descriptor* previous = nullptr;  // in the poller's list
@@ -65,19 +82,26 @@ void give_back(descriptor& d) noexcept;
 /// under way.
 [[nodiscard]] int release_fd(descriptor& d) noexcept;
 
-/// Takes `ready`, or waits for it. Throws io_error, `cancelled`, resource_error. Suspends. During a use.
-void await_ready(descriptor& d, direction way, const char* what, const std::source_location& where);
-/// The same until a deadline; false if that came first.
-bool await_ready_until(descriptor& d, direction way, const char* what, const std::source_location& where,
-                       steady_time deadline);
+/// Takes `ready`, or waits for it; `what` is one of the io_reasons. True if it waited, and an edge came: unless another
+/// caller is faster, there is something. False: it may be a guess. Throws io_error, `cancelled`, resource_error.
+/// Suspends. During a use.
+bool await_ready(descriptor& d, direction way, const char* what, const std::source_location& where);
 /// N2, N3: `to` is ready or hung_up. With a generation (as much as an event carries), only if it is unchanged. Any
 /// thread; does not suspend.
 void signal(descriptor& d, direction way, std::uint64_t to, const std::uint32_t* generation = nullptr) noexcept;
 /// N2: another call may succeed. Any thread; does not suspend.
 inline void set_ready(descriptor& d, direction way) noexcept { signal(d, way, descriptor::ready); }
+/// N6. Any thread; does not suspend.
+void set_all_ready(descriptor& d) noexcept;
 
 /// Takes `ready`, if it is set; hung_up and closed stay. Does not suspend.
 [[nodiscard]] bool take_ready(descriptor& d, direction way) noexcept;
+
+/// N7. False: something is there already, and `ready` was taken; `s` is still the caller's. Throws io_error,
+/// resource_error, std::bad_alloc. Any thread; does not suspend. There is no other sink, and the record is in use.
+[[nodiscard]] bool set_sink(descriptor& d, edge_sink& s);
+/// False: it has been taken out, and was called or is about to be.
+[[nodiscard]] bool take_sink_back(descriptor& d, edge_sink& s) noexcept;
 
 /// A call under way, unless it is closed.
 class possible_use {

@@ -27,6 +27,10 @@ std::uint64_t tag_of(const descriptor& d) noexcept {
 descriptor* record_of(std::uint64_t tag) noexcept {
   return reinterpret_cast<descriptor*>(tag & 0x0000'ffff'ffff'ff80u);
 }
+constexpr std::uint64_t ring_tag = 1;  // no record: an address of 0
+
+constexpr std::int32_t not_tried = -1;
+
 std::uint32_t generation_of(std::uint64_t tag) noexcept {
   return static_cast<std::uint32_t>((tag & 0x7f) | (tag >> 48 << 7));
 }
@@ -93,6 +97,7 @@ void poller::open() {
   const std::lock_guard guard{lock_};
   epoll_ = epoll;
   interrupt_ = event;
+  ring_refused_.store(not_tried, std::memory_order_relaxed);
 }
 
 void poller::end() noexcept {
@@ -100,9 +105,10 @@ void poller::end() noexcept {
     const std::lock_guard guard{lock_};
     while (descriptor* d = first_) {
       unlink(*d);
-      signal(*d, direction::in, descriptor::ready);  // N6
-      signal(*d, direction::out, descriptor::ready);
+      set_all_ready(*d);  // N6
     }
+    ring_.store(nullptr, std::memory_order_relaxed);
+    owned_ring_.reset();  // U6
     ::close(interrupt_);
     ::close(epoll_);
     interrupt_ = epoll_ = -1;
@@ -123,8 +129,11 @@ void poller::dispatch() noexcept {
   for (int i = 0; i < found_; ++i) {
     const epoll_event& e = events_[static_cast<std::size_t>(i)];
     descriptor* d = record_of(e.data.u64);
+    if (i + 4 < found_) __builtin_prefetch(record_of(events_[static_cast<std::size_t>(i) + 4].data.u64), 1);  // a guess
+    if (e.data.u64 == ring_tag) ring_.load(std::memory_order_relaxed)->reap();
     if (d == nullptr) continue;  // the interruption
     const std::uint32_t generation = generation_of(e.data.u64);
+    if ((e.events & EPOLLPRI) != 0) d->urgent.store(true, std::memory_order_relaxed);  // before it is told below
     const bool lasts = d->how_it_ends.load(std::memory_order_relaxed) == endings::last;
     if ((e.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0)
       signal(*d, direction::in,
@@ -142,13 +151,18 @@ void poller::interrupt() noexcept {
   static_cast<void>(::write(interrupt_, &one, sizeof one));
 }
 
+void poller::flush() noexcept {
+  if (ring* const r = ring_.load(std::memory_order_acquire); r != nullptr) r->flush();
+}
+
 bool poller::is_waited_for() noexcept {
+  if (const ring* r = ring_.load(std::memory_order_acquire); r != nullptr && r->is_waited_for()) return true;
   const std::lock_guard guard{lock_};
   for (descriptor* d = first_; d != nullptr; d = d->next)
     for (const direction way : {direction::in, direction::out}) {
       wait_queue& q = d->at(way);
       const std::uint64_t number = q.lock();
-      const bool waits = !q.empty();
+      const bool waits = !q.empty() || (way == direction::in && d->sink != nullptr);
       q.unlock(number);
       if (waits) return true;
     }
@@ -157,25 +171,26 @@ bool poller::is_waited_for() noexcept {
 
 void poller::add(descriptor& d) {
   const std::lock_guard guard{lock_};
-  if (d.registered.load(std::memory_order_relaxed) != nullptr || d.always_ready) return;
+  poller* nobody = nullptr;
+  if (!d.registered.compare_exchange_strong(nobody, this, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
   epoll_event e{};
   e.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
   e.data.u64 = tag_of(d);
   if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, d.fd, &e) != 0) {
-    if (errno == EPERM) {
-      d.always_ready = true;
-      return;
-    }
+    const int code = errno;
+    if (code == EPERM) d.always_ready.store(true, std::memory_order_relaxed);
+    d.registered.store(nullptr, std::memory_order_release);
+    set_all_ready(d);  // N1
+    if (code == EPERM) return;
     throw io_error{
         "cannot wait for descriptor " + std::to_string(d.fd) + ": epoll_ctl (limit: fs.epoll.max_user_watches)",
-        {errno, std::system_category()}};
+        {code, std::system_category()}};
   }
   d.previous = nullptr;
   d.next = first_;
   if (first_ != nullptr) first_->previous = &d;
   first_ = &d;
   ++descriptors_;
-  d.registered.store(this, std::memory_order_release);
 }
 
 void poller::unlink(descriptor& d) noexcept {
@@ -191,6 +206,38 @@ void poller::remove(descriptor& d) noexcept {
   if (d.registered.load(std::memory_order_relaxed) != this) return;  // it has ended meanwhile
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, d.fd, nullptr);
   unlink(d);
+}
+
+ring* poller::ring_for_files() noexcept {
+  if (ring* r = ring_.load(std::memory_order_acquire); r != nullptr) return r;
+  if (ring_refused_.load(std::memory_order_relaxed) != not_tried) return nullptr;
+  const std::lock_guard guard{lock_};
+  if (ring_refused_.load(std::memory_order_relaxed) != not_tried) return ring_.load(std::memory_order_relaxed);
+  system::result code = -ENOMEM;
+  try {
+    code = ring::make(owned_ring_);
+  } catch (...) {
+    // std::bad_alloc
+  }
+  if (code == 0) {
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.u64 = ring_tag;
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, owned_ring_->fd(), &e) == 0) {
+      ring_.store(owned_ring_.get(), std::memory_order_release);
+    } else {
+      code = -errno;
+      owned_ring_.reset();
+    }
+  }
+  ring_refused_.store(static_cast<std::int32_t>(-code), std::memory_order_relaxed);
+  return ring_.load(std::memory_order_relaxed);
+}
+
+ramie::detail::file_facts poller::files() noexcept {
+  const std::int32_t refused = ring_refused_.load(std::memory_order_relaxed);
+  if (refused == not_tried) return {};
+  return {refused == 0 ? ramie::detail::file_facts::by::ring : ramie::detail::file_facts::by::helpers, refused};
 }
 
 ramie::detail::event_counts poller::counts() noexcept {

@@ -3,12 +3,14 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/poll/descriptor.hpp>
+#include <ramie/poll/ring.hpp>
 #include <ramie/worker/event_source.hpp>
 
 #include <sys/epoll.h>
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 namespace ramie::net::detail {
 
@@ -21,6 +23,7 @@ class poller final : public ramie::detail::event_source {
   int look(std::int64_t timeout_ns) noexcept override;
   void dispatch() noexcept override;
   void interrupt() noexcept override;
+  void flush() noexcept override;
   [[nodiscard]] bool is_waited_for() noexcept override;
   void end() noexcept override;
 
@@ -30,6 +33,10 @@ class poller final : public ramie::detail::event_source {
   /// Takes it out. Any thread.
   void remove(descriptor& d) noexcept;
   [[nodiscard]] ramie::detail::event_counts counts() noexcept override;
+  [[nodiscard]] ramie::detail::file_facts files() noexcept override;
+  /// The ring of this poller's runtime, made at the first call; null if the kernel refuses it, which is asked once.
+  /// Any fiber of the runtime.
+  [[nodiscard]] ring* ring_for_files() noexcept;
 
  private:
   static constexpr int events_most = 128;  // at a time, so that timers and queues get their turn
@@ -48,6 +55,9 @@ class poller final : public ramie::detail::event_source {
   descriptor* first_ = nullptr;    // lock_
   std::uint64_t descriptors_ = 0;  // lock_
   poller* next_free_ = nullptr;
+  std::unique_ptr<ring> owned_ring_;      // lock_
+  atomic<ring*> ring_{nullptr};           // the same, once it is in the set
+  atomic<std::int32_t> ring_refused_{0};  // errno; -1: not tried yet
   atomic<std::uint64_t> looks_{0}, seen_{0};
 };
 

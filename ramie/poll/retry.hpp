@@ -11,12 +11,17 @@
 
 namespace ramie::net::detail {
 
+/// Lets others run now and then: a fiber whose calls never wait, since its peer is faster, would keep its worker.
+/// Suspends.
+void give_way() noexcept;
+
 /// Calls `attempt(fd)` until it returns something else than EAGAIN and EINTR, and returns that. For reading: waits
 /// before the first call if the direction is known to be drained, to save a futile call. `partial(result)`: may there
 /// be no more for now? Then the next call waits first. During a use.
 template <class Attempt, class Drained>
 system::result retry_reading(descriptor& d, const char* what, const std::source_location& where, Attempt attempt,
                              Drained drained) {
+  give_way();
   for (;;) {
     await_ready(d, direction::in, what, where);
     const system::result n = attempt(d.fd);
@@ -26,21 +31,29 @@ system::result retry_reading(descriptor& d, const char* what, const std::source_
   }
 }
 
-/// For writing: tries first, for there is room more often than not.
+/// For writing: tries first, for there is room more often than not. After a wait `ready` is set again: the edge may
+/// have told of more room than was needed, and the next wait may be another fiber's.
 template <class Attempt>
 system::result retry_writing(descriptor& d, const char* what, const std::source_location& where, Attempt attempt) {
-  for (;;) {
+  give_way();
+  for (bool waited = false;;) {
     const system::result n = attempt(d.fd);
-    if (n == -EAGAIN) await_ready(d, direction::out, what, where);
-    else if (n != -EINTR) return n;
+    if (n == -EAGAIN) {
+      await_ready(d, direction::out, what, where);
+      waited = true;
+    } else if (n != -EINTR) {
+      if (waited) set_ready(d, direction::out);
+      return n;
+    }
   }
 }
 
-/// Waits until a call would not block, and leaves `ready` set. `ready` alone may be a guess.
+/// Waits until a call would not block, and leaves `ready` set. Looks only where `ready` may be a guess: a server that
+/// waits before each read makes no system call more than one that does not.
 inline void wait_until_ready(descriptor& d, direction way, const char* what, const std::source_location& where) {
-  do {
-    await_ready(d, way, what, where);
-  } while (!system::is_ready(d.fd, way == direction::in ? POLLIN | POLLRDHUP : POLLOUT));
+  while (!await_ready(d, way, what, where) &&
+         !system::is_ready(d.fd, way == direction::in ? POLLIN | POLLRDHUP : POLLOUT)) {
+  }
   set_ready(d, way);
 }
 

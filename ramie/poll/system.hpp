@@ -34,11 +34,14 @@ result send(int fd, const void* from, std::size_t size) noexcept;  // no SIGPIPE
 result receive_message(int fd, msghdr& m, int flags) noexcept;
 result send_message(int fd, const msghdr& m) noexcept;  // no SIGPIPE
 result read(int fd, void* to, std::size_t size) noexcept;
-result write(int fd, const iovec* parts, int n) noexcept;  // no SIGPIPE
+result write(int fd, const iovec* parts, int n) noexcept;                  // no SIGPIPE
+result send_file(int to, int from, off_t& at, std::size_t size) noexcept;  // moves `at`; no SIGPIPE
 result set_option(int fd, int level, int name, int value) noexcept;
 result get_option(int fd, int level, int name) noexcept;  // an int
 result local_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept;
 result peer_name(int fd, sockaddr_storage& at, socklen_t& size) noexcept;
+result open_again(int fd) noexcept;       // to read; non-blocking, close-on-exec
+result duplicate(int fd) noexcept;        // close-on-exec
 result set_nonblocking(int fd) noexcept;  // and close-on-exec
 result watch() noexcept;                  // an inotify object; non-blocking, close-on-exec
 result watch_add(int fd, const char* path, std::uint32_t events) noexcept;

@@ -26,7 +26,7 @@ void adaptive_lock::lock_slowly(worker_base* me) noexcept {
     streak_ = 0;
     return;
   }
-  const worker_base* const seen = owner_.load(std::memory_order_acquire);
+  const worker_base* const seen = owner_.load(std::memory_order_relaxed);
   const bool is_mine = seen == deprived(me);
   if (is_mine ? was_owned_ && streak_ == 0 : !is_deprived(seen) || streak_ != 0) me->count_crossed();
   end_ownership(me);
@@ -42,7 +42,7 @@ void adaptive_lock::lock_slowly(worker_base* me) noexcept {
   was_owned_ = true;
   inside_.store(1, std::memory_order_relaxed);
   held_by_other_ = false;
-  owner_.store(me, std::memory_order_release);
+  owner_.store(me, std::memory_order_relaxed);
   others_.unlock();
 }
 
@@ -55,7 +55,7 @@ bool adaptive_lock::try_lock_slowly(worker_base* me) noexcept {
 
 /// B2.
 void adaptive_lock::end_ownership(worker_base* me) noexcept {
-  if (const worker_base* seen = owner_.load(std::memory_order_acquire); !is_deprived(seen)) {
+  if (const worker_base* seen = owner_.load(std::memory_order_relaxed); !is_deprived(seen)) {
     owner_.store(deprived(seen), std::memory_order_relaxed);
     patience_ = std::clamp<std::uint8_t>(patience_ + 1, patience_least, patience_most);
     if (me != nullptr) me->count_seized();

@@ -23,6 +23,9 @@
 //
 // Where fences are not asymmetric, no lock has an owner, so A2 is only a compiler fence.
 //
+// Only A5 and B2's look at `inside` carry an order, beside `others`: `owner` is written under `others`, and a thread
+// that acts on it holds `others`, or is the owner and compares it with itself.
+//
 // A worker becomes the owner of a fresh lock, under `others`, after a streak of uses without any other user: as many as
 // the lock was made for (at least one), or one if the worker is alone. Every change of owner costs a heavy fence
 // (fence.hpp), so a lock that is often made by one worker and used by another, such as the mailbox of an actor that is
@@ -68,7 +71,7 @@ class adaptive_lock {
   }
   RAMIE_ALWAYS_INLINE void unlock() noexcept {
     if (!held_by_other_) [[likely]]
-      inside_.store(0, std::memory_order_release);
+      inside_.store(0, RAMIE_PLANT(mail_unordered) ? std::memory_order_relaxed : std::memory_order_release);
     else others_.unlock();
   }
 

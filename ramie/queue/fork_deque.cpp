@@ -65,8 +65,9 @@ bool claim_promoted(promoted_job* job) noexcept {
 }
 
 bool is_spent_job(const task& t) noexcept {
+  // A hint: the claim that follows decides, and orders.
   return t.type->kind == task_kind::promoted_job &&
-         static_cast<const promoted_job&>(t).claims.load(std::memory_order_acquire) != 0;
+         static_cast<const promoted_job&>(t).claims.load(std::memory_order_relaxed) != 0;
 }
 
 bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept {
@@ -81,7 +82,7 @@ bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept {
     d = current_forks();
     d->bottom.store_release(b);  // older frames, which a thief that reads this may take
     full_fence();
-    if (d->top.load_acquire() <= b) return true;
+    if (d->top.load_relaxed() <= b) return true;
   }
   std::lock_guard guard{d->thieves};
   if (d->top.load_relaxed() <= b) return true;

@@ -20,11 +20,14 @@
 // the owner into the lock. fork_join knows the slot it pushed at, so J1 needs no load of `bottom`: a chain of
 // store-to-load forwards through it was the largest cost of the prototype. (Scopes load it, to write less.)
 //
+// F2 and T5 hand the frame over, by release and acquire. T2, T3 and J3 order nothing: T2 is a glance, a thief that
+// backs out has touched words only, and an owner that finds its frame stolen takes `thieves`, as the next thief does.
+//
 // A frame knows its deque. When its fiber parks, all of its frames are *promoted* (sched/fork_jobs.cpp): their deque
 // becomes `dead_forks`, whose top is above everything, so J3 fails and the join takes the slow path. Thus a fiber that
 // resumes on another worker never touches the deque it left.
 //
-// `attention` is how sleeping workers learn of new jobs: whoever raises the hint that a worker sleeps (idle_set.hpp)
+// `attention` is how sleeping workers learn of new jobs: the worker that raises the hint that one sleeps (idle_set.hpp)
 // sets all `limit`s to null, so F3 fails and the owner wakes one. The same comparison catches a full deque.
 #pragma once
 

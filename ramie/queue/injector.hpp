@@ -1,5 +1,9 @@
 // Work that comes from outside the workers: new tasks and woken stacks, first in first out, both intrusive, so that a
 // wake-up needs no memory. One short lock; workers look here once in many dispatches and whenever they run out of work.
+//
+// The count is a glance: a thread that sees work takes the lock, and that a sleeper sees it is the work of fences
+// (idle_set.hpp). So adding orders nothing. Taking releases, and size() acquires, for the report of deadlocks alone:
+// one that sees the queue empty must also see that the worker which has emptied it is awake.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -56,6 +60,7 @@ class injector {
     std::lock_guard guard{lock_};
     if (ready.is_resident()) residents_.push(ready.as_resident());
     else stacks_.push(ready.as_stack());
+    woken_.store(woken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     one_more();
   }
   struct item {
@@ -71,21 +76,40 @@ class injector {
     if (size() == 0) return found;
     std::lock_guard guard{lock_};
     if (tasks_first) found.start = tasks_.pop();
-    residents_first_ = !residents_first_;
-    if (!found && residents_first_) found.start = residents_.pop();
-    if (!found) found.resume = stacks_.pop_if(wanted);
-    if (!found && !residents_first_) found.start = residents_.pop();
+    if (!found) found = oldest_woken(wanted);
     if (!found && !tasks_first) found.start = tasks_.pop();
-    if (found) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    if (found) one_less();
+    return found;
+  }
+  /// The oldest stack or resident, in turn.
+  item pop_woken() noexcept {
+    if (woken() == 0) return {};
+    std::lock_guard guard{lock_};
+    const item found = oldest_woken([](const stack&) { return true; });
+    if (found) one_less();
     return found;
   }
   [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+  /// Without new tasks: a glance, as above.
+  [[nodiscard]] std::size_t woken() const noexcept { return woken_.load(std::memory_order_relaxed); }
 
  private:
-  void one_more() noexcept { size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  template <class Wanted>
+  item oldest_woken(Wanted wanted) noexcept {
+    item found;
+    residents_first_ = !residents_first_;
+    if (residents_first_) found.start = residents_.pop();
+    if (!found) found.resume = stacks_.pop_if(wanted);
+    if (!found && !residents_first_) found.start = residents_.pop();
+    if (found) woken_.store(woken_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    return found;
+  }
+  void one_less() noexcept { size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
+  void one_more() noexcept { size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
   spin_lock lock_;
   atomic<std::size_t> size_{0};
+  atomic<std::size_t> woken_{0};
   intrusive_fifo<task> tasks_;
   intrusive_fifo<stack> stacks_;
   intrusive_fifo<task> residents_;

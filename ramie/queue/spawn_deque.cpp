@@ -24,14 +24,14 @@ task* spawn_deque::pop_oldest(bool (*test)(const task& t)) noexcept {
   if (t >= bottom_.load(std::memory_order_relaxed)) return nullptr;
   task* oldest = slots_[static_cast<std::size_t>(t & (size_ - 1))].load(std::memory_order_relaxed);
   if (test != nullptr && !test(*oldest)) return nullptr;
-  top_.store(t + 1, std::memory_order_release);
+  top_.store(t + 1, std::memory_order_relaxed);
   return oldest;
 }
 
 std::size_t spawn_deque::steal(task** out) noexcept {
   if (size() == 0 || !thieves_.try_lock()) return 0;
   const std::int64_t t = top_.load(std::memory_order_relaxed);
-  const std::int64_t there = bottom_.load(std::memory_order_acquire) - t;
+  const std::int64_t there = bottom_.load(std::memory_order_relaxed) - t;
   std::int64_t n = std::min((there + 1) / 2, steal_most);
   if (n > 0) {
     top_.store(t + n, std::memory_order_relaxed);

@@ -17,6 +17,10 @@
 // importance where both fences are those of their own thread. (What a thread stores after a release is not part of it
 // any more in C++20. On x86-64 it is the same instruction.)
 //
+// T5 acquires what push and P1 release: the tasks below `bottom`. T5's store to `top` releases, and push acquires it:
+// a slot is not used again before the thief that had it has read it. T2, T3 and P3 order nothing: a thief that backs
+// out has touched neither slot nor task, and all other threads that read `top` do so inside `thieves`.
+//
 // Growing happens inside `thieves`, so thieves never see a ring that goes away. `top` may be too high between T3 and
 // T5, by at most steal_most: the owner's test for room leaves that margin.
 #pragma once
@@ -56,7 +60,7 @@ class spawn_deque {
     if (top_.load(std::memory_order_relaxed) > b) return pop_slowly(b);
     bottom_.store(b, std::memory_order_release);
     light_fence();
-    if (top_.load(std::memory_order_acquire) <= b) [[likely]]
+    if (top_.load(std::memory_order_relaxed) <= b) [[likely]]
       return slots_[static_cast<std::size_t>(b & (size_ - 1))].load(std::memory_order_relaxed);
     return pop_slowly(b);
   }
@@ -70,7 +74,7 @@ class spawn_deque {
       return false;
     bottom_.store(b, std::memory_order_release);
     light_fence();
-    const bool mine = top_.load(std::memory_order_acquire) <= b || RAMIE_PLANT(alter_newest_unchecked);
+    const bool mine = top_.load(std::memory_order_relaxed) <= b || RAMIE_PLANT(alter_newest_unchecked);
     if (mine) [[likely]]
       change();
     bottom_.store(b + 1, std::memory_order_release);
@@ -85,7 +89,7 @@ class spawn_deque {
 
   /// Any thread; may be stale at once, and too small while a thief is between T3 and T5.
   [[nodiscard]] std::size_t size() const noexcept {
-    const std::int64_t n = bottom_.load(std::memory_order_acquire) - top_.load(std::memory_order_acquire);
+    const std::int64_t n = bottom_.load(std::memory_order_relaxed) - top_.load(std::memory_order_relaxed);
     return n > 0 ? static_cast<std::size_t>(n) : 0;
   }
 

@@ -30,6 +30,8 @@ namespace ramie {
 
 namespace {
 
+std::atomic<const runtime_watch*> watch_of_runtimes{nullptr};
+
 /// The file from RAMIE_TRACE; null if not set.
 const char* trace_file() noexcept {
   const char* path = std::getenv("RAMIE_TRACE");
@@ -84,13 +86,17 @@ runtime::runtime(const runtime_options& options) {
   scheduler_ = std::make_unique<detail::scheduler>(options);
   obey_dump_on();
   if (trace_file() != nullptr) record({.every_fiber = true});
+  if (const runtime_watch* by = watch_of_runtimes.load(std::memory_order_acquire); by != nullptr) by->begins(*this);
 }
 runtime::~runtime() {
-  shutdown_traced();
+  begin_shutdown();
   if (!scheduler_->stopping()) detail::tell_of_those_left(*scheduler_);
 }
 
-void runtime::shutdown_traced() noexcept {
+void watch_runtimes(const runtime_watch* by) noexcept { watch_of_runtimes.store(by, std::memory_order_release); }
+
+void runtime::begin_shutdown() noexcept {
+  if (const runtime_watch* by = watch_of_runtimes.load(std::memory_order_acquire); by != nullptr) by->ends(*this);
   if (const char* path = trace_file(); path != nullptr && !scheduler_->stopping()) {
     stop_recording();
     write_trace(*this, path);
@@ -99,7 +105,7 @@ void runtime::shutdown_traced() noexcept {
 
 void runtime::submit(detail::task* t) { scheduler_->submit(t); }
 void runtime::shutdown() {
-  shutdown_traced();
+  begin_shutdown();
   scheduler_->stop();
 }
 int runtime::workers() const noexcept { return static_cast<int>(scheduler_->regular_workers()); }

@@ -49,9 +49,9 @@ class runtime {
   }
 
   /// Stops accepting fibers, cancels the existing ones (those not yet started do not start), waits until all have
-  /// ended, and ends the threads. A fiber that neither suspends nor ends is waited for. Idempotent; a concurrent call
-  /// waits for the first. Blocks; any plain thread, or a fiber of another runtime. Throws usage_error from one of its
-  /// own fibers.
+  /// ended, and ends the threads. A fiber that neither suspends nor ends is waited for. A fiber that hears of it sees
+  /// what the caller wrote before. Idempotent; a concurrent call waits for the first. Blocks; any plain thread, or a
+  /// fiber of another runtime. Throws usage_error from one of its own fibers.
   void shutdown();
 
   /// The number of workers, without spare workers.
@@ -79,9 +79,19 @@ class runtime {
 
  private:
   void submit(detail::task* t);
-  void shutdown_traced() noexcept;
+  void begin_shutdown() noexcept;
   std::unique_ptr<detail::scheduler> scheduler_;
 };
+
+/// For tools that show what runs in a process: they are told of each runtime, on the thread that makes or ends it.
+/// `begins`: when its workers have begun; what it throws, the constructor of the runtime throws. `ends`: before its
+/// fibers are cancelled, perhaps more than once; afterwards it is not to be used.
+struct runtime_watch {
+  void (*begins)(runtime&);
+  void (*ends)(runtime&) noexcept;
+};
+/// From now on that one is told; the one from before no more, and null ends it. It has to stay. Any thread.
+void watch_runtimes(const runtime_watch* by) noexcept;
 
 /// Creates a runtime, runs f in it as a fiber, then shuts the runtime down: fibers that are still alive are cancelled.
 /// Returns f's result if that is convertible to int, otherwise 0: fit for `return` in main. Rethrows f's exception;

@@ -2,7 +2,10 @@
 #include <ramie/runtime/statistics.hpp>
 
 #include <cstdio>
+#include <set>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ramie {
 
@@ -24,22 +27,26 @@ std::uint64_t time_histogram::quantile_ns(double q) const noexcept {
 
 namespace {
 
-/// One metric after the other, as the format requires: all lines of a name together.
+std::string label_of(const std::string& runtime) {
+  std::string label = "runtime=\"";
+  for (const char c : runtime) {
+    if (c == '"' || c == '\\') label += '\\';
+    if (c == '\n') label += "\\n";
+    else label += c;
+  }
+  return label + '"';
+}
+
+/// One metric after the other, as the format requires: all lines of a name together, of all runtimes.
 class exposition {
  public:
-  explicit exposition(const std::string& runtime) : labels_{"runtime=\""} {
-    for (const char c : runtime) {
-      if (c == '"' || c == '\\') labels_ += '\\';
-      if (c == '\n') labels_ += "\\n";
-      else labels_ += c;
-    }
-    labels_ += '"';
-  }
-
-  void add(const metric& m) {
+  void begin(const metric& m) {
     constexpr const char* types[] = {"counter", "gauge", "histogram"};
     const char* const type = types[static_cast<std::size_t>(m.type)];
     text_ += std::string{"# HELP "} + m.name + " " + m.help + "\n# TYPE " + m.name + " " + type + "\n";
+  }
+  void add(const std::string& runtime_label, const metric& m) {
+    label_ = &runtime_label;
     for (const metric::value& v : m.values)
       line(m.name, v.worker < 0 ? "" : ",worker=\"" + std::to_string(v.worker) + "\"", std::to_string(v.number));
     if (m.times != nullptr) add(m.name, *m.times);
@@ -56,7 +63,7 @@ class exposition {
     line(name + "_count", "", count);
   }
   void line(const std::string& name, const std::string& labels, const std::string& number) {
-    text_ += name + "{" + labels_ + labels + "} " + number + "\n";
+    text_ += name + "{" + *label_ + labels + "} " + number + "\n";
   }
   static std::string shown(double number) {
     char text[40];
@@ -64,15 +71,31 @@ class exposition {
     return text;
   }
 
-  std::string labels_;
+  const std::string* label_ = nullptr;
   std::string text_;
 };
 
 }  // namespace
 
-std::string to_prometheus(const runtime_statistics& s) {
-  exposition out{s.name};
-  for (const metric& m : metrics_of(s)) out.add(m);
+std::string to_prometheus(const runtime_statistics& s) { return to_prometheus(std::span{&s, 1}); }
+
+std::string to_prometheus(std::span<const runtime_statistics> all) {
+  std::vector<std::string> labels;
+  std::vector<std::vector<metric>> metrics;
+  for (const runtime_statistics& s : all) {
+    labels.push_back(label_of(s.name));
+    metrics.push_back(metrics_of(s));
+  }
+  exposition out;
+  std::set<std::string_view> written;  // a histogram may be recorded in some of them
+  for (const std::vector<metric>& of_one : metrics)
+    for (const metric& named : of_one) {
+      if (!written.insert(named.name).second) continue;
+      out.begin(named);
+      for (std::size_t i = 0; i < metrics.size(); ++i)
+        for (const metric& m : metrics[i])
+          if (std::string_view{m.name} == named.name) out.add(labels[i], m);
+    }
   return out.text();
 }
 

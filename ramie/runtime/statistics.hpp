@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,5 +81,7 @@ struct recording_options {
 
 /// The statistics in the text format that Prometheus reads: serve it under /metrics. Throws std::bad_alloc.
 [[nodiscard]] std::string to_prometheus(const runtime_statistics& s);
+/// Of several runtimes, which the label `runtime` tells apart: give them names that differ.
+[[nodiscard]] std::string to_prometheus(std::span<const runtime_statistics> all);
 
 }  // namespace ramie

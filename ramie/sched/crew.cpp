@@ -18,7 +18,8 @@ crew::crew(const runtime_options& given)
     : options{resolve(given)},
       test{resolve(with_test_options::now())},
       regular{static_cast<std::uint32_t>(options.workers)},
-      steals{options.policy != nullptr || options.placement != placement::dedicated} {
+      steals{options.policy != nullptr || options.placement != placement::dedicated},
+      has_reserve{steals && options.policy == nullptr && options.spare_workers != 0 && !test.migrate_always} {
   // Of two workers neither has a choice. The simulated scheduler's workers are nowhere.
   if (regular > 2 && !RAMIE_INTERLEAVE) {
     map = test.machine ? *test.machine : topology::of_machine();

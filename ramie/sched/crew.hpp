@@ -24,8 +24,10 @@ struct crew {
 
   [[nodiscard]] std::size_t size() const noexcept { return workers.size(); }
   [[nodiscard]] worker& at(std::size_t i) const noexcept { return workers[i]; }
-  /// With all spares.
-  [[nodiscard]] std::size_t most() const noexcept { return regular + static_cast<std::size_t>(options.spare_workers); }
+  /// With all spares, and the reserve.
+  [[nodiscard]] std::size_t most() const noexcept {
+    return regular + static_cast<std::size_t>(options.spare_workers) + (has_reserve ? 1 : 0);
+  }
   /// `w` notes where it is, for thieves and wakers. Its own thread; if near_first.
   void note_place(worker& w) const noexcept;
 
@@ -33,6 +35,7 @@ struct crew {
   const test_options test;
   const std::uint32_t regular;  // workers, without spares
   const bool steals;            // a worker that has nothing takes from others
+  const bool has_reserve;       // a worker may be called that runs only what woke (reserve.cpp)
   topology map;                 // if it is needed at all
   bool near_first = false;      // some workers are nearer to each other than others: thieves and wakers look
   worker_roster workers;
@@ -40,6 +43,7 @@ struct crew {
   spread_way way;                // in which ready work is shared
   atomic<bool> stopping{false};  // nothing new is accepted, what runs is cancelled
   atomic<bool> ending{false};    // workers leave their loops
+  atomic<bool> hogged{false};    // no worker but the reserve dispatches anything; written by the monitor
 };
 
 // ---- what a worker has to give -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ class scheduler;
 struct reporters {
   /// Of a deadlock; ends the process. The monitor's thread.
   void (*deadlock)(const scheduler& of) noexcept;
-  /// It was asked to end `end_is_slow_ns` ago and has not ended. The thread that asked.
+  /// It was asked to end, and for `end_is_slow_ns` nothing of it has ended. The thread that asked.
   void (*slow_end)(scheduler& of) noexcept;
   /// Looks for fibers that wait for each other. The monitor's thread, about once in `circles_every_ns`.
   void (*circles)(scheduler& of) noexcept;

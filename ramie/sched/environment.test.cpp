@@ -22,7 +22,7 @@ class environment : public ::testing::Test {
   static constexpr const char* variables[] = {"RAMIE_WORKERS",     "RAMIE_PLACEMENT",    "RAMIE_STACK_SIZE",
                                               "RAMIE_PIN_THREADS", "RAMIE_PAINT_STACKS", "RAMIE_MIGRATE_ALWAYS",
                                               "RAMIE_SPREADING"};
-  // The tests decide what the environment says, not whoever runs them.
+  // The tests decide what the environment says, not the shell that runs them.
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {

@@ -34,7 +34,6 @@ void fork_attention(fork_deque& d) noexcept {
     return;
   }
   d.limit.store_relaxed(d.end - 1);
-  full_fence();  // before wake_one: if that finds a searcher, the mark that this one sets in the end comes later (R2)
   if (b >= d.end - 1) promote_fork_jobs(w);
   w->owner->sleeping.wake_one();
 }
@@ -77,9 +76,6 @@ void promote_fork_jobs(worker* w) noexcept {
 
 void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept {
   stack* here = w->running;
-  task* root = parent;
-  while (root != nullptr && (root->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) root = root->parent;
-  if (root != nullptr) root->flags.fetch_or(task::forked_flag, std::memory_order_acq_rel);
   strand_task strand;
   strand.frame = f;
   strand.run = run;
@@ -88,10 +84,13 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   strand.where.store(here, std::memory_order_relaxed);
   strand.home.store(w, std::memory_order_relaxed);
   here->occupant.store(&strand, std::memory_order_release);
+  strand_link link;
+  if (parent != nullptr) begin_strand(link, *parent, *here);
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr && w->owner->options().paint_stacks) [[unlikely]]
     begin_stack_use(strand, *here);
   reinterpret_cast<fork_frame::function>(run)(*f);
-  here->occupant.store(nullptr, std::memory_order_release);
+  unlink_strand(link);
+  here->occupant.store(nullptr, std::memory_order_relaxed);
   if (task_extras* extras = strand.extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]] {
     end_stack_use(strand, *here);
     delete extras;

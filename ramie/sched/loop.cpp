@@ -53,7 +53,7 @@ RAMIE_COLD void park_slowly(stack* s, std::uint32_t first) noexcept {
   if (state_of(first) == running) return make_ready(s);  // there is no mark: no other thread will
   bool marked = state_of(first) == armed;
   for (int round = 0;;) {
-    std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
+    std::uint32_t word = s->wait_word.load(std::memory_order_relaxed);
     if (epoch_of(word) == epoch_of(first)) {
       if (state_of(word) == held && (word & early) != 0) {
         pause_a_little(round);
@@ -67,7 +67,7 @@ RAMIE_COLD void park_slowly(stack* s, std::uint32_t first) noexcept {
     } else {
       // Else it has resumed, woken by a waker that saw the mark.
       if (state_of(word) != running || (word & early) == 0 || epoch_of(next_epoch(first)) != epoch_of(word)) return;
-      if (!marked || s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_acq_rel))
+      if (!marked || s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_relaxed))
         make_ready(s);
       return;
     }
@@ -85,11 +85,11 @@ RAMIE_ALWAYS_INLINE void finish_switch(worker* w, std::uintptr_t word) noexcept 
   auto* s = reinterpret_cast<stack*>(word & ~action_mask);
   const auto action = static_cast<after_switch>(word & action_mask);
   if (action == after_switch::park) {
-    const std::uint32_t seen = s->wait_word.load(std::memory_order_acquire);
+    const std::uint32_t seen = s->wait_word.load(std::memory_order_relaxed);
     if (wait_word::state_of(seen) == wait_word::armed) [[likely]] {
       s->parked.store(wait_word::mark_of(seen), std::memory_order_release);
       if (!RAMIE_PLANT(parked_no_fence)) light_fence();
-      if ((s->wait_word.load(std::memory_order_acquire) & wait_word::early) == 0 || RAMIE_PLANT(parked_without_look))
+      if ((s->wait_word.load(std::memory_order_relaxed) & wait_word::early) == 0 || RAMIE_PLANT(parked_without_look))
           [[likely]]
         return;
     }
@@ -148,8 +148,9 @@ stack* fresh_loop(worker* w) noexcept {
 void complete(task* t, stack* here) noexcept {
   std::uint64_t seen = t->completion.load(std::memory_order_acquire);
   if (seen != task::detached) {
-    here->occupant.store(nullptr, std::memory_order_release);
-    if (!RAMIE_PLANT(join_unnoticed)) seen = t->completion.exchange(task::done, std::memory_order_acq_rel);
+    here->occupant.store(nullptr, std::memory_order_relaxed);
+    const auto order = RAMIE_PLANT(end_unordered) ? std::memory_order_acquire : std::memory_order_acq_rel;
+    if (!RAMIE_PLANT(join_unnoticed)) seen = t->completion.exchange(task::done, order);
     else t->completion.store(task::done, std::memory_order_release);
     if (seen != task::detached) {
       if (seen != 0) wake(waiter_ref::from_bits(seen));
@@ -159,7 +160,7 @@ void complete(task* t, stack* here) noexcept {
   // Still a fiber: destroying a result may suspend. A failure that no join will see is reported.
   here->occupant.store(t, std::memory_order_release);
   t->type->drop(*t);
-  here->occupant.store(nullptr, std::memory_order_release);
+  here->occupant.store(nullptr, std::memory_order_relaxed);
   destroy_task(t);
 }
 
@@ -170,6 +171,7 @@ bool skips_when_draining(const task& t) noexcept {
 
 /// Destructors of what the closure kept may wait.
 RAMIE_COLD void skip_in_peace(task& t) noexcept {
+  static_cast<void>(current_worker()->draining.load(std::memory_order_acquire));  // for its joiner
   t.flags.fetch_or(task::ending_flag, std::memory_order_relaxed);
   t.type->skip(t, std::make_exception_ptr(cancelled{}));
 }
@@ -218,7 +220,7 @@ RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
 RAMIE_NOINLINE void run_observed(worker* w, task* t, stack* here) noexcept {
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr) observe_begin(w, t);
   t->type->turn(*t, nullptr);
-  here->occupant.store(nullptr, std::memory_order_release);
+  here->occupant.store(nullptr, std::memory_order_relaxed);
   w = worker::current();
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr) {
     observe_end(w);
@@ -238,7 +240,7 @@ RAMIE_ALWAYS_INLINE void run_resident(worker* w, task* t, stack* here) noexcept 
     return run_observed(w, t, here);
   if (t->type->turn(*t, here)) [[likely]]
     return;
-  here->occupant.store(nullptr, std::memory_order_release);
+  here->occupant.store(nullptr, std::memory_order_relaxed);
   t->type->rest(*t);
 }
 
@@ -505,7 +507,7 @@ void run_worker(worker& w) noexcept {
   ramie_current_worker = nullptr;
   w.stacks.flush();
   w.blocks.flush();
-  w.on_duty.store(false, std::memory_order_release);
+  w.on_duty.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace ramie::detail

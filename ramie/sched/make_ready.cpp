@@ -1,8 +1,11 @@
 // Where what was woken goes: the ready queue of the calling worker, if it ran there last; else placement.cpp decides.
+// And how residents come to a scheduler, and go (residents.hpp).
 #include <ramie/task/scheduling.hpp>
 
 #include <ramie/base/atomic.hpp>
+#include <ramie/base/error.hpp>
 #include <ramie/machine/fence.hpp>
+#include <ramie/sched/residents.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/worker/observing.hpp>
 #include <ramie/worker/worker.hpp>
@@ -42,6 +45,43 @@ void make_resident_ready_from(task& t, worker_base* me) noexcept {
   compiler_fence();  // I2: try_push does nothing where fences are not asymmetric
   if (w->owner->sleeping.hint()) [[unlikely]]
     w->owner->sleeping.published_ready(w);
+}
+
+// ---- residents -----------------------------------------------------------------------------------------------------
+
+void refuse_when_draining(const worker_base& w) {
+  if (!w.draining.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  static_cast<void>(w.draining.load(std::memory_order_acquire));  // for the caller, as in wait::look_at_limits
+  if (static_cast<std::uint32_t>(w.exceptions->uncaught) == 0 && !limits_of(*w.task_on_stack()).shielded)
+    throw cancelled{};
+}
+
+void prepare_resident(resident& r) {
+  worker* w = worker::current();
+  if (w == nullptr) [[unlikely]]
+    throw usage_error{"ramie: spawn_actor: this thread belongs to no runtime; call it from within ramie::run"};
+  refuse_when_draining(*w);
+  w->owner->placing.give_home(r, w);
+}
+
+void pin_resident(resident& r, int to) { home_of(r)->owner->placing.pin(r, to, "actor_options::worker"); }
+
+void enlist_resident(resident& r) {
+  worker* w = worker::current();
+  refuse_when_draining(*w);
+  w->started.add();
+  w->residents.add(r);
+}
+
+void strike_resident(resident& r) noexcept {
+  r.listed_in->remove(r);
+  worker::current()->finished.add();
+}
+
+bool is_draining() noexcept {
+  const worker* w = worker::current();
+  return w != nullptr && w->draining.load(std::memory_order_acquire);
 }
 
 }  // namespace ramie::detail

@@ -1,4 +1,5 @@
-// The monitor of one scheduler, and the spare workers that it calls. monitor.cpp says what it does.
+// The monitor of one scheduler, and the spare workers that it calls. monitor.cpp says what it does, reserve.cpp what
+// the reserve is.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -7,6 +8,8 @@
 #include <ramie/sched/placement.hpp>
 #include <ramie/sched/sleeping.hpp>
 #include <ramie/sched/spread.hpp>
+
+#include <signal.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +39,9 @@ class monitor {
   /// The spare `w` has nothing to do. True if it was not wanted any more, and has slept until it was called again, or
   /// the runtime ended. Its own thread.
   bool retire(worker& w) noexcept;
+  /// The reserve `w` has given away what it had (V5). True if it had no timers either, and has slept until it was
+  /// called again, or the runtime ended. Its own thread.
+  bool release_reserve(worker& w) noexcept;
 
  private:
   /// What the monitor saw of a worker a round ago.
@@ -54,7 +60,17 @@ class monitor {
   bool round(std::int64_t now) noexcept;
   void look_at_spread(const spread_look& around) noexcept;
   void call_spare() noexcept;
-  void call_back(worker& w) noexcept;
+  worker* call(bool as_reserve) noexcept;
+  void call_back(worker& w, bool as_reserve) noexcept;
+  void leave_duty(worker& w) noexcept;
+  /// What a round finds out for the reserve.
+  struct reserve_look {
+    bool held_up = true;  // each worker but the reserve stands still, and spawns nothing
+    bool somebody_sleeps = false;
+    bool others_stalled = false;
+    bool reserve_still = false;
+  };
+  void look_at_reserve(const reserve_look& around) noexcept;
   void rescue(worker& w) noexcept;
   void rescue_inbox(worker& w) noexcept;
 
@@ -68,7 +84,10 @@ class monitor {
   atomic<std::uint32_t> word_{0};  // futex: 0 sleeps forever, 1 ticks
   atomic<std::uint32_t> ends_{0};  // futex: on which it waits for a tick; 1 ends that at once
   atomic<std::uint32_t> spares_wanted_{0};
-  atomic<std::uint32_t> spares_active_{0};
+  atomic<std::uint32_t> spares_active_{0};              // without the reserve; a number, which orders nothing
+  sigset_t usual_signals_{};                            // the mask that the runtime's threads inherit
+  worker* reserve_ = nullptr;                           // the one on duty, as the monitor knows
+  std::uint32_t calm_ = 0;                              // rounds since some worker was seen to dispatch
   std::vector<std::unique_ptr<worker>> never_started_;  // spares whose thread could not be started
   os_thread thread_;
 };

@@ -299,6 +299,37 @@ TEST(monitors, fire_the_timers_of_a_stalled_worker) {
   }
 }
 
+TEST(monitors, call_a_reserve_for_what_woke_and_for_nothing_new) {
+  runtime_options o = options(1, 1);
+  o.stall_after = 1h;  // no spare comes, unless the hog's thread is blocked
+  scheduler runtime{o};
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<bool> slept{false};
+    std::atomic<bool> began{false};
+    countdown ended{3};
+    start(runtime, [&] {
+      start_here([&] {
+        for (int i = 0; i < 3; ++i) testing::sleep_for(1ms);
+        EXPECT_FALSE(began.load());
+        slept.store(true);
+        ended.down();
+      });
+      testing::yield_always();
+      start_here([&] {
+        began.store(true);
+        ended.down();
+      });
+      while (!slept.load()) {
+      }
+      ended.down();
+    });
+    ended.await();
+  }
+  // Each time the same one: it has gone off duty when the worker got on.
+  EXPECT_EQ(runtime.worker_count(), 2u);
+  runtime.stop();
+}
+
 TEST(monitors, let_others_have_what_a_stalled_worker_queued) {
   // One that sleeps is woken; both kinds of work, a ready fiber and a new task, single ones.
   scheduler runtime{options(2, 0)};

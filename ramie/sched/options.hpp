@@ -50,11 +50,13 @@ struct runtime_options {
   /// Shows in thread names and reports.
   std::string name = "ramie";
   ramie::stack_guard guard = stack_guard::automatic;
-  /// Threads that may stand in for workers which are stalled by blocking calls or long computations. 0: none do.
+  /// Threads that may stand in for workers which are stalled by blocking calls or long computations. One more may run
+  /// what timers, input and output, and other threads wake while all workers are held up. 0: none do.
   int spare_workers = 64;
   /// Threads for `ramie::blocking`, at most; started when needed.
   int blocking_threads = 256;
-  /// A worker that has not dispatched for so long counts as stalled.
+  /// A worker that has not dispatched for so long counts as stalled; one that is blocked in the kernel, after a
+  /// millisecond.
   std::chrono::milliseconds stall_after{10};
   /// When every fiber waits and nothing is left that could wake one, list them on standard error and end the process
   /// with status 2. Looked for when the runtime has been idle for some 20 ms. A timer that runs, a blocking call under

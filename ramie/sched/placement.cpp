@@ -225,6 +225,25 @@ work placer::take_injected(worker& w, bool tasks_first) noexcept {
   return {.resume = item.resume, .start = item.start};
 }
 
+work placer::take_woken(worker& w) noexcept {
+  const injector::item item = all_.injected.pop_woken();
+  if (item) w.injected.add();
+  return {.resume = item.resume, .start = item.start};
+}
+
+void placer::give_away(worker& w) noexcept {
+  bool any = false;
+  while (const ready_item item = w.ready.pop()) {
+    all_.injected.push(item);
+    any = true;
+  }
+  while (task* const t = w.spawned.pop()) {
+    all_.injected.push_new(t);
+    any = true;
+  }
+  if (any) sleeping_.published_to_all();
+}
+
 work placer::take_by_policy(worker& w) noexcept {
   if (const runnable r = all_.options.policy->take(static_cast<int>(w.number)))
     return r.item_.is_resident() ? work{.start = r.item_.as_resident()} : work{.resume = r.item_.as_stack()};

@@ -48,6 +48,10 @@ class placer {
 
   [[nodiscard]] work take_injected(worker& w, bool tasks_first) noexcept;
   [[nodiscard]] work take_by_policy(worker& w) noexcept;
+  /// What woke and was injected.
+  [[nodiscard]] work take_woken(worker& w) noexcept;
+  /// All that `w` has queued goes where any worker finds it.
+  void give_away(worker& w) noexcept;
   void open_inbox(worker& w) noexcept;
   /// All that was sent to `victim` and may be moved: take(item) for each. Any thread.
   template <class Take>

@@ -11,7 +11,7 @@ namespace detail {
 class placer;
 }
 
-/// A fiber or an actor that may run now: new, woken, or after a yield. A handle of one word; whoever has it hands it
+/// A fiber or an actor that may run now: new, woken, or after a yield. A handle of one word; its holder hands it
 /// back to the runtime exactly once, by returning it from scheduling_policy::take.
 class runnable {
  public:

@@ -44,6 +44,9 @@ guard_kind to_guard_kind(stack_guard guard) noexcept {
 
 work scheduler::find_work(worker* w) noexcept {
   for (bool has_slept = false;; has_slept = true) {
+    if (w->reserve.load(std::memory_order_relaxed)) [[unlikely]] {
+      if (const work next = find_urgent(*w)) return next;
+    }
     if (has_slept && options().policy != nullptr) {
       const work next = placing.take_by_policy(*w);
       if (!RAMIE_PLANT(policy_wake_not_passed_on)) sleeping.published_to_policy();
@@ -70,18 +73,50 @@ work scheduler::find_work(worker* w) noexcept {
     fire_timers(w);
     events.poll();
     if (w->ready.size() != 0 || !w->sent.empty()) continue;
-    if (all_.ending.load(std::memory_order_acquire)) {
+    if (all_.ending.load(std::memory_order_relaxed)) {
       if (w->searching) sleeping.end_search(*w);
       return {.stop = true};
     }
-    if (w->searching || sleeping.begin_search(*w)) {
-      if (work next = stealing_.search(*w)) return found(w, next);
-      if (!w->sent.empty()) continue;
-    } else if (stealing_.lingers(*w)) {
+    if (events.source() != nullptr && sleeping.is_alone(*w)) {
+      // What comes next comes from outside, and is seen in the source as soon as by a search, for less of the
+      // processor.
+    } else if (w->searching || sleeping.begin_search(*w)) {
+      if (work next = stealing_.search(*w, has_slept)) return found(w, next);
+      if (w->ready.size() != 0 || !w->sent.empty()) continue;
+    } else if (stealing_.lingers(*w, has_slept)) {
       continue;
     }
     sleep(w);
   }
+}
+
+/// The reserve's (reserve.cpp, V3 to V5). Empty if it is the reserve no more.
+work scheduler::find_urgent(worker& w) noexcept {
+  while (w.reserve.load(std::memory_order_relaxed)) {
+    const bool tick = w.until_tick <= 1;
+    if (tick) {
+      w.until_tick = tick_every;
+      ++w.ticks;
+    } else {
+      --w.until_tick;
+    }
+    note_dispatch(w);
+    events.poll();
+    fire_timers(&w);
+    if (all_.hogged.load(std::memory_order_relaxed)) {
+      if (tick)
+        if (const work next = placing.take_woken(w)) return next;
+      if (const own_work own = next_own<runnable_kind::any>(w, 0); own.ready || own.spawned != nullptr)
+        return own.ready ? to_work(own.ready) : work{.start = own.spawned};
+      if (const work next = placing.take_woken(w)) return next;
+    } else if (!RAMIE_PLANT(reserve_keeps_all)) {
+      placing.give_away(w);
+    }
+    if (all_.ending.load(std::memory_order_relaxed)) return {.stop = true};
+    if (!all_.hogged.load(std::memory_order_relaxed) && monitor_.release_reserve(w)) continue;
+    sleeping.rest(w);
+  }
+  return {};
 }
 
 work scheduler::look_at_oldest(worker* w) noexcept {
@@ -113,7 +148,9 @@ void scheduler::sleep(worker* w) noexcept {
   w->parks.add();
   w->tick_at = 0;
   if (w->spare && monitor_.retire(*w)) return;
+  const std::uint64_t asleep = cycles();
   sleeping.sleep(*w);
+  w->stealing.slept(cycles() - asleep);
   monitor_.rouse();  // it may have seen all workers idle
 }
 
@@ -151,8 +188,9 @@ void scheduler::submit_elsewhere(worker* w, task* t) {
 }
 
 void scheduler::place_outside(ready_item item) noexcept {
-  // Once pushed, it may run, end, and let the runtime end: `outsiders_` keeps this object until we are through.
-  outsiders_.fetch_add(1, std::memory_order_acquire);
+  // Once pushed, it may run, end, and let the runtime end: `outsiders_` keeps this object until we are through. The
+  // queue's release publishes the addition together with the item.
+  outsiders_.fetch_add(1, std::memory_order_relaxed);
   placing.place(nullptr, item);
   outsiders_.fetch_sub(1, std::memory_order_release);
 }
@@ -167,11 +205,11 @@ void scheduler::submit(task* t) {
     else submit_elsewhere(w, t);
     return;
   }
-  outsiders_.fetch_add(1, std::memory_order_acquire);
+  outsiders_.fetch_add(1, std::memory_order_relaxed);
   started_outside_.fetch_add(1, std::memory_order_seq_cst);
   if (all_.stopping.load(std::memory_order_seq_cst)) {
     started_outside_.fetch_sub(1, std::memory_order_relaxed);
-    outsiders_.fetch_sub(1, std::memory_order_release);
+    outsiders_.fetch_sub(1, std::memory_order_relaxed);
     refuse_spawn();
   }
   placing.place(nullptr, ready_item{t});
@@ -251,13 +289,14 @@ void scheduler::end_threads() noexcept {
   unlist_scheduler(*this);  // first: a visitor of a listed one may rely on its threads
   all_.ending.store(true, std::memory_order_seq_cst);
   monitor_.end();  // first: it adds spares
-  heavy_fence();
   for (std::size_t i = 0; i < worker_count(); ++i) {
     worker& w = at(i);
-    // Again and again: one that is on its way to sleep has not yet entered the set.
+    // Again and again: one that is on its way to sleep has not yet entered the set, and may have looked at `ending`
+    // before. The token of those that are woken carries it.
     while (w.thread.joinable() && w.on_duty.load(std::memory_order_acquire)) {
       sleeping.wake_all();
-      os_sleep(20'000);
+      if (w.reserve.load(std::memory_order_relaxed)) sleeping.call(w);
+      for (int round = 0; round <= pauses_most && w.on_duty.load(std::memory_order_relaxed);) pause_a_little(round);
     }
     w.wake_token.store(1, std::memory_order_release);  // a retired spare
     futex_wake(w.wake_token);
@@ -297,7 +336,7 @@ std::uint64_t scheduler::live() noexcept {
   // Ends first: then equality means that at the moment between the two reads nothing was alive.
   std::uint64_t finished = 0;
   for (std::size_t i = 0; i < worker_count(); ++i) finished += at(i).finished.value();
-  std::uint64_t started = started_outside_.load(std::memory_order_acquire);
+  std::uint64_t started = started_outside_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < worker_count(); ++i) started += at(i).started.value();
   return started - finished;
 }
@@ -322,6 +361,9 @@ void scheduler::cancel_all() noexcept {
       &with);
 }
 
+/// Residents that are told again in each round of `stop`, of each worker: a guess.
+static constexpr std::size_t told_again_most = 1024;
+
 void scheduler::stop() {
   // Before the lock: another thread may hold it, waiting for this very fiber.
   if (worker* w = worker::current(); w != nullptr && w->owner == this)
@@ -334,13 +376,21 @@ void scheduler::stop() {
   for (std::size_t i = 0; i < worker_count(); ++i) at(i).spawns_here.store(false, std::memory_order_relaxed);
   for (std::size_t i = 0; i < worker_count(); ++i) at(i).draining.store(true, std::memory_order_release);
   heavy_fence();
-  // Fibers that were just arming a wait when asked, or wait again in a handler, are met in the next round.
-  const std::int64_t since_ns = now_ns();
+  // All are told once. Fibers that were just arming a wait when asked, or wait again in a handler, are met in the next
+  // round; of residents, so many in a round that millions can end between two.
+  for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down(at(i).residents.size());
+  std::int64_t since_ns = now_ns();
   bool slow = false;
+  int round = 0;
+  std::uint64_t least = live();
   for (std::int64_t pause_ns = 20'000; live() != 0; pause_ns = std::min<std::int64_t>(2 * pause_ns, 2'000'000)) {
-    for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down();
+    for (std::size_t i = 0; i < worker_count(); ++i) at(i).residents.shut_down(told_again_most);
     cancel_all();
-    os_sleep(pause_ns);
+    for (const std::int64_t until_ns = now_ns() + pause_ns; live() != 0 && now_ns() < until_ns;) pause_a_little(round);
+    if (const std::uint64_t left = live(); left < least) {  // a million that end take their time, and are no notice
+      least = left;
+      since_ns = now_ns();
+    }
     if (!slow && now_ns() - since_ns > end_is_slow_ns) {
       slow = true;
       if (const reporters* report = known_reporters(); report != nullptr) report->slow_end(*this);

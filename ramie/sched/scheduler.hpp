@@ -58,7 +58,7 @@ class scheduler {
   [[nodiscard]] const runtime_options& options() const noexcept { return all_.options; }
   [[nodiscard]] guard_kind stacks_guard() const noexcept { return guard_; }
   [[nodiscard]] blocking_pool& blocking() noexcept { return blocking_; }
-  [[nodiscard]] bool stopping() const noexcept { return all_.stopping.load(std::memory_order_acquire); }
+  [[nodiscard]] bool stopping() const noexcept { return all_.stopping.load(std::memory_order_relaxed); }
   /// Fibers spawned from other threads than this scheduler's workers.
   [[nodiscard]] std::uint64_t started_outside() const noexcept {
     return started_outside_.load(std::memory_order_acquire);
@@ -91,6 +91,7 @@ class scheduler {
   [[noreturn]] RAMIE_COLD void refuse_spawn() const;
   void submit_elsewhere(worker* w, task* t);
   work look_at_oldest(worker* w) noexcept;
+  RAMIE_NOINLINE work find_urgent(worker& w) noexcept;
   work found(worker* w, work what) noexcept;
   void sleep(worker* w) noexcept;
   void fire_timers(worker* w) noexcept;
@@ -102,7 +103,7 @@ class scheduler {
   guard_kind guard_;
   stack_class& stack_class_;
   blocking_pool blocking_;
-  stealer stealing_{all_, placing};
+  stealer stealing_{all_, placing, events};
   atomic<std::uint64_t> started_outside_{0};
   atomic<std::uint32_t> outsiders_{0};  // threads inside place_outside or submit; the destructor waits for them
   os_mutex stop_lock_;

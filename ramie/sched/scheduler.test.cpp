@@ -158,7 +158,7 @@ TEST(schedulers_side_by_side, wake_each_others_fibers) {
   const auto n = scaled(5000);
   std::atomic<std::uint64_t> refs[2] = {};
   countdown ended{2};
-  // Each wakes whoever waits on the other side.
+  // Each wakes the waiter on the other side.
   std::atomic<bool> over{false};
   auto waiter = [&](std::size_t me) {
     for (int i = 0; i < n; ++i) {

@@ -5,6 +5,8 @@
 #include <ramie/task/timer_queue.hpp>
 #include <ramie/worker/observing.hpp>
 
+#include <algorithm>
+
 namespace ramie::detail {
 
 namespace {
@@ -42,8 +44,8 @@ void sleeper::published_to(worker& to) noexcept {
 /// the place of the hint.
 ///
 /// The sleeper that is woken need not be the one that the latest `put` was for: it may have work from before, and be
-/// about to find that at S3. So whoever has slept calls this again (find_work), for the next one. A worker that is
-/// already on its way may have done so before the `put`, hence it does not count.
+/// about to find that at S3. So a worker that has slept calls this again (find_work), for the next one. A worker that
+/// is already on its way may have done so before the `put`, hence it does not count.
 void sleeper::published_to_policy() noexcept {
   light_fence();
   if (idle_.sleeping() == 0) return;
@@ -81,6 +83,16 @@ bool sleeper::work_in_sight(const worker& w) const noexcept {
   return false;
 }
 
+bool sleeper::is_alone(const worker& w) const noexcept {
+  const std::size_t n = all_.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const worker& other = all_.at(i);
+    if (&other != &w && other.on_duty.load(std::memory_order_relaxed) && !other.idle.load(std::memory_order_relaxed))
+      return false;
+  }
+  return true;
+}
+
 void sleeper::sleep(worker& w) noexcept {
   if (w.observed.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     observe_sleep(&w, true);
@@ -91,10 +103,11 @@ void sleeper::sleep(worker& w) noexcept {
 }
 
 void sleeper::sleep_in_set(worker& w) noexcept {
+  if (w.spare) w.wake_token.store(0, std::memory_order_relaxed);  // a call from when it was the reserve (V6)
   idle_.enter(w);
   mark_fork_deques();
   if (!RAMIE_PLANT(sleep_no_fence)) heavy_fence();
-  if (!RAMIE_PLANT(sleep_without_look) && (work_in_sight(w) || all_.ending.load(std::memory_order_acquire)) &&
+  if (!RAMIE_PLANT(sleep_without_look) && (work_in_sight(w) || all_.ending.load(std::memory_order_relaxed)) &&
       idle_.leave(w))
     return;
   bool trimmed = false;
@@ -114,16 +127,38 @@ void sleeper::sleep_in_set(worker& w) noexcept {
     if (!events_.sleep(w, trial ? idle_trim_ns : left, left_idle_set, [&](worker& me) { return idle_.leave(me); }))
       futex_wait(w.wake_token, 0, trial ? idle_trim_ns : left);
     if (left_idle_set) break;
-    if (trial && w.wake_token.load(std::memory_order_acquire) == 0) {
+    if (trial && w.wake_token.load(std::memory_order_relaxed) == 0) {
       // A spare that fell asleep while it was still wanted is not told when it is not any more: it looks again.
       if (w.spare && w.timers.next_ns() == timer_queue::never && idle_.leave(w)) break;
       trimmed = true;
       give_memory_back(w);
     }
   }
+  // A call that was for the reserve that this was, or for the spare that was off duty, ends a sleep without a word to
+  // the set.
+  if (w.spare) static_cast<void>(idle_.leave(w));
   w.wake_token.store(0, std::memory_order_relaxed);
   w.idle.store(false, std::memory_order_relaxed);
   if (all_.near_first) all_.note_place(w);
+}
+
+void sleeper::rest(worker& w) noexcept {
+  w.idle.store(true, std::memory_order_release);
+  const std::int64_t deadline = w.timers.next_ns();
+  // Bounded: V6 may have happened meanwhile, and then nobody would call. Ten of the monitor's quiet ticks, since one
+  // whose timers are far away rests so again and again.
+  std::int64_t left = 100'000'000;
+  if (deadline != timer_queue::never) left = std::clamp<std::int64_t>(deadline - now_ns(), 0, left);
+  bool unused = false;
+  if (left != 0 && w.wake_token.load(std::memory_order_relaxed) == 0 && !events_.sleep(w, left, unused, [](worker& me) {
+        me.idle.store(false, std::memory_order_relaxed);
+        return true;
+      }))
+    futex_wait(w.wake_token, 0, left);
+  w.idle.store(false, std::memory_order_relaxed);
+  // Many may call, so a plain store could lose a call.
+  w.wake_token.exchange(0, std::memory_order_acq_rel);
+  w.clock_ns.store(now_ns(), std::memory_order_relaxed);
 }
 
 void sleeper::give_memory_back(worker& w) noexcept {
@@ -131,8 +166,11 @@ void sleeper::give_memory_back(worker& w) noexcept {
   w.blocks.flush();
   std::size_t on_duty = 0;
   const std::size_t n = all_.size();
-  for (std::size_t i = 0; i < n; ++i)
-    if (all_.at(i).on_duty.load(std::memory_order_relaxed)) ++on_duty;
+  for (std::size_t i = 0; i < n; ++i) {
+    const worker& other = all_.at(i);
+    // A reserve that rests for its timers is in no set.
+    if (other.on_duty.load(std::memory_order_relaxed) && !other.reserve.load(std::memory_order_relaxed)) ++on_duty;
+  }
   if (idle_.sleeping() < on_duty) return;
   trim(w.stacks.of());
   trim_task_memory();

@@ -48,10 +48,16 @@ class sleeper {
 
   /// False: enough others search.
   bool begin_search(worker& w) noexcept { return idle_.begin_search(w, static_cast<std::uint32_t>(all_.size())); }
+  /// No other worker is awake, so there is nobody to take work from.
+  [[nodiscard]] bool is_alone(const worker& w) const noexcept;
   /// R1 to R4: it has found something, or stops searching.
   void end_search(worker& w) noexcept;
   /// S1 to S4. Returns when it is woken, a timer is due, or there is work in sight.
   void sleep(worker& w) noexcept;
+  /// The reserve's sleep: until it is called, a timer of its own is due, or there is an event. It may end for nothing.
+  void rest(worker& reserve) noexcept;
+  /// Ends the reserve's rest, or its next one: it sees what the caller has done before. Any thread.
+  void call(worker& reserve) noexcept { set_token(reserve); }
 
  private:
   RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;

@@ -69,6 +69,20 @@ class sleepers : public ::testing::Test {
   sleeper sleeping{workers.all, events};
 };
 
+TEST_F(sleepers, leave_the_last_one_awake_alone) {
+  EXPECT_FALSE(sleeping.is_alone(workers[0]));
+  std::thread one = lay_down(1);
+  EXPECT_FALSE(sleeping.is_alone(workers[0]));
+  workers[2].on_duty.store(false);
+  EXPECT_TRUE(sleeping.is_alone(workers[0]));
+  workers[2].on_duty.store(true);
+  std::thread two = lay_down(2);
+  EXPECT_TRUE(sleeping.is_alone(workers[0]));
+  sleeping.wake_all();
+  one.join();
+  two.join();
+}
+
 TEST_F(sleepers, do_not_sleep_where_work_is_in_sight) {
   workers.all.injected.push_new(&tasks[0]);
   sleeping.sleep(workers[0]);

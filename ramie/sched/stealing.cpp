@@ -23,14 +23,15 @@ constexpr std::uint64_t still_at_home_us = 100;
 
 }  // namespace
 
-work stealer::search(worker& w) noexcept {
+work stealer::search(worker& w, bool woken) noexcept {
   w.stealing.begin_search(cycles(), all_.size());
-  const work next = look_around(w);
+  const work next = look_around(w, woken);
   w.stealing.end_search(cycles());
+  if (next || w.ready.size() != 0 || !w.sent.empty()) w.stealing.found();
   return next;
 }
 
-work stealer::look_around(worker& w) noexcept {
+work stealer::look_around(worker& w, bool woken) noexcept {
   thief& t = w.stealing;
   if (const std::uint64_t leave = t.judge.nothing_left(t.began(), w.dispatches.value()); leave != 0)
     t.last_victim->leave_new_until.store(t.began() + leave, std::memory_order_relaxed);
@@ -42,9 +43,9 @@ work stealer::look_around(worker& w) noexcept {
     t.victims.arrange(all_.map, w.last_place(), w.number, static_cast<std::uint32_t>(all_.size()),
                       [this](std::uint32_t i) { return all_.at(i).last_place(); });
   }
-  const std::uint64_t most = patience(w);
+  const std::uint64_t most = patience(w, woken);
   for (int round = 0; t.searching_for(cycles()) < most; ++round) {
-    if (!w.sent.empty()) return {};
+    if (!w.sent.empty() || events_.poll()) return {};
     if (all_.options.policy != nullptr)
       if (work next = placing_.take_by_policy(w)) return next;
     if (work next = placing_.take_injected(w, false)) return next;
@@ -91,8 +92,8 @@ work stealer::steal_fork_job(worker& w, worker& victim) noexcept {
   w.steals_tried.add();
   fork_slot* const t = victim.top.load_relaxed();
   work next;
-  if (t < victim.bottom.load_acquire()) {
-    victim.top.store_release(t + 1);
+  if (t < victim.bottom.load_relaxed()) {
+    victim.top.store_relaxed(t + 1);
     if (!RAMIE_PLANT(fork_deque_no_fence)) heavy_fence();
     if (victim.bottom.load_acquire() > t) {
       next.job = t->load_relaxed();
@@ -100,7 +101,7 @@ work stealer::steal_fork_job(worker& w, worker& victim) noexcept {
       next.job_run = next.job->state.load_relaxed();
       next.job_owner = victim.running_task();
     } else {
-      victim.top.store_release(t);
+      victim.top.store_relaxed(t);
     }
   }
   victim.thieves.unlock();
@@ -172,8 +173,8 @@ std::size_t stealer::may_take(worker& by, const worker& victim, bool stands_stil
   return by.stealing.is_short_of_work(victim.number, cycles(), all_.size(), searched_of()) ? (queued + 3) / 4 : 0;
 }
 
-std::uint64_t stealer::patience(const worker& w) const noexcept {
-  const std::uint64_t most = thief::patience(all_.way.at_home() || !all_.steals);
+std::uint64_t stealer::patience(const worker& w, bool woken) const noexcept {
+  const std::uint64_t most = w.stealing.patience(all_.way.at_home() || !all_.steals, woken);
   const std::int64_t due = w.timers.next_ns();
   if (due == timer_queue::never) return most;
   const std::int64_t left = due - now_ns();
@@ -182,11 +183,15 @@ std::uint64_t stealer::patience(const worker& w) const noexcept {
   return std::min(most, cycles_in_ns(static_cast<std::uint64_t>(std::min(left, far_ns))));
 }
 
-bool stealer::lingers(worker& w) noexcept {
+bool stealer::lingers(worker& w, bool woken) noexcept {
   if (all_.steals && !all_.way.at_home()) return false;
-  const std::uint64_t most = patience(w);
-  for (const std::uint64_t begun = cycles(); cycles() - begun < most; spin_pause())
-    if (!w.sent.empty() || all_.injected.size() != 0 || all_.ending.load(std::memory_order_relaxed)) return true;
+  const std::uint64_t most = patience(w, woken);
+  for (const std::uint64_t begun = cycles(); cycles() - begun < most; spin_pause()) {
+    if (!w.sent.empty() || all_.injected.size() != 0 || events_.poll() || all_.ending.load(std::memory_order_relaxed)) {
+      w.stealing.found();
+      return true;
+    }
+  }
   return false;
 }
 

@@ -8,6 +8,7 @@
 
 #include <ramie/sched/crew.hpp>
 #include <ramie/sched/placement.hpp>
+#include <ramie/worker/event_source.hpp>
 #include <ramie/worker/work.hpp>
 #include <ramie/worker/worker.hpp>
 
@@ -19,16 +20,18 @@ namespace ramie::detail {
 /// For each worker by its own thread.
 class stealer {
  public:
-  stealer(const crew& all, placer& placing) noexcept : all_{all}, placing_{placing} {}
+  stealer(const crew& all, placer& placing, event_desk& events) noexcept
+      : all_{all}, placing_{placing}, events_{events} {}
 
-  /// Until there is something, or for as long as a search lasts. Empty, too, if something was sent to `w`.
-  [[nodiscard]] work search(worker& w) noexcept;
+  /// Until there is something, or for as long as a search lasts (`woken`: thief::patience). Empty, too, if something
+  /// was sent to `w`, or an event from outside has come.
+  [[nodiscard]] work search(worker& w, bool woken) noexcept;
   /// For a worker that may not search because others do: watches its inbox and the injection queue for a while, where
   /// ready work goes home. True if it should look again.
-  [[nodiscard]] bool lingers(worker& w) noexcept;
+  [[nodiscard]] bool lingers(worker& w, bool woken) noexcept;
 
  private:
-  work look_around(worker& w) noexcept;
+  work look_around(worker& w, bool woken) noexcept;
   work try_victim(worker& w, std::uint32_t number) noexcept;
   work steal_fork_job(worker& w, worker& victim) noexcept;
   work steal_new_tasks(worker& w, worker& victim, bool stands_still) noexcept;
@@ -39,10 +42,11 @@ class stealer {
   [[nodiscard]] auto searched_of() const noexcept {
     return [this](std::size_t i) { return all_.at(i).stealing.searched(); };
   }
-  [[nodiscard]] std::uint64_t patience(const worker& w) const noexcept;
+  [[nodiscard]] std::uint64_t patience(const worker& w, bool woken) const noexcept;
 
   const crew& all_;
   placer& placing_;
+  event_desk& events_;
 };
 
 }  // namespace ramie::detail

@@ -16,7 +16,7 @@ class steals : public ::testing::Test {
   /// What worker 0 finds, in as many searches as it takes to see that another one stands still.
   work find() {
     for (;;)
-      if (work found = stealing.search(workers[0])) return found;
+      if (work found = stealing.search(workers[0], true)) return found;
   }
 
   idle_crew workers{2};
@@ -25,11 +25,11 @@ class steals : public ::testing::Test {
   sleeper sleeping{workers.all, events};
   recorder seen{workers.all.workers};
   placer placing{workers.all, sleeping, seen};
-  stealer stealing{workers.all, placing};
+  stealer stealing{workers.all, placing, events};
 };
 
 TEST_F(steals, nothing_from_nobody) {
-  EXPECT_FALSE(stealing.search(workers[0]));
+  EXPECT_FALSE(stealing.search(workers[0], true));
   EXPECT_GE(workers[0].stealing.searched(), cycles_in_us(thief::search_us));
   EXPECT_EQ(workers[0].steals_tried.value(), 0u);
 }
@@ -89,7 +89,7 @@ TEST_F(steals, what_any_worker_may_take_first) {
 TEST_F(steals, nothing_while_its_own_inbox_waits) {
   for (std::size_t i = 1; i < 4; ++i) workers[1].spawned.push(&tasks[i]);
   workers[0].sent.push(&tasks[0]);
-  EXPECT_FALSE(stealing.search(workers[0]));
+  EXPECT_FALSE(stealing.search(workers[0], true));
 }
 
 }  // namespace

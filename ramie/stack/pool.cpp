@@ -341,6 +341,13 @@ std::size_t usable_size(const stack_class& c) noexcept { return c.slot_size - c.
 std::size_t usable_size(const stack& s) noexcept { return static_cast<std::size_t>(s.top - lowest_usable(s)); }
 char* lowest_usable(const stack& s) noexcept { return slot_base(s) + s.owner->guard_size; }
 
+void give_back_below(const stack& s, const void* address) noexcept {
+  // The guard is whole pages.
+  const auto below = static_cast<std::size_t>(static_cast<const char*>(address) - lowest_usable(s));
+  if (const std::size_t size = below / page_size() * page_size(); size != 0)
+    static_cast<void>(calls().advise(lowest_usable(s), size, MADV_DONTNEED));
+}
+
 bool in_guard(const stack& s, const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(slot_base(s)) <
          s.owner->guard_size;

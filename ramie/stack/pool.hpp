@@ -40,6 +40,9 @@ std::size_t slot_size(const stack_class& c) noexcept;  // bytes of address space
 char* slot_base(const stack& s) noexcept;              // lowest byte of the slot; the guard begins here
 /// True if `address` is in the guard of `s`. Async-signal-safe.
 bool in_guard(const stack& s, const void* address) noexcept;
+/// Returns the pages that are wholly below `address` to the system; `address` is in `s`, on which the caller runs, and
+/// nothing below it is in use. Does nothing if the system refuses.
+void give_back_below(const stack& s, const void* address) noexcept;
 /// The stack whose slot (guard included) holds `address`, or null. Async-signal-safe, lock-free.
 stack* find_stack(const void* address) noexcept;
 /// True for a stack that its slab has handed out; then all that was written to make it can be read, even if the pointer

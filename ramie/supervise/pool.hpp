@@ -28,7 +28,7 @@ void end_supervisor(actor_cell& c) noexcept;
 
 }  // namespace detail
 
-/// A pool, known by reference: an actor that ends its children, all at once, before it ends. Whoever spawns a child
+/// A pool, known by reference: an actor that ends its children, all at once, before it ends. The spawner of a child
 /// constructs it, without a message to the pool; the pool hears only of those that fail, and of permanent ones.
 /// Thread-safe. All but `spawn` suspends (a plain thread: blocks) until the pool has done what is asked, and throws
 /// actor_down if it has ended, `cancelled`, std::bad_alloc.

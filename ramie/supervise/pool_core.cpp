@@ -1,19 +1,19 @@
 // How a pool keeps its children.
 //
-// A child is made by whoever wants it, on its own task, without a message to the pool's supervisor; and one that is not
+// A child is made by its spawner, on its own task, without a message to the pool's supervisor; and one that is not
 // to be restarted ends without one. All that both do is to put it into a list and take it out, under the pool's lock.
 //
 //  L1 Who makes a child reserves a place, constructs it, and, under the lock, enlists it with its worker and with the
-//     pool at once. So whoever finds it in the list may kill it, and it runs.
+//     pool at once. So a thread that finds it in the list may kill it, and it runs.
 //  L2 An incarnation that ends decides, before it is marked as ending, whether a supervisor has to: not if its end was
 //     normal and it is not permanent, or if the pool ends or stop_child was called (it is in another list then).
 //     Otherwise it gets what other supervised actors have from the start: the reference to the supervisor, taken under
 //     the lock while the pool is open, and the way to construct it again. From here on it is a child like others (S1).
-//  L3 One that has ended for good takes itself out, before whoever joins it is told: so its place is free by then.
+//  L3 One that has ended for good takes itself out, before its joiner is told: so its place is free by then.
 //  L4 The pool ends: under the lock it is closed, so none is added (L1) and none is to be restarted (L2). Then all are
 //     killed, oldest first, and only then waited for: that takes as long as the slowest. Each is killed and joined
 //     outside the lock, by a reference that is taken under it: one that is in a list has not let go of its own.
-//  L5 One that decided before L4 that the supervisor decides, comes to rest, and is finished by whoever waits for it.
+//  L5 One that decided before L4 that the supervisor decides, comes to rest, and is finished by its waiter.
 //  L6 Those that do not end in time are left in a list of their own, which keeps the pool's memory until they have.
 #include <ramie/supervise/pool_core.hpp>
 

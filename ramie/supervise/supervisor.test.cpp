@@ -290,5 +290,28 @@ TEST_P(supervisors, take_fiber_actors_too) {
   });
 }
 
+/// One stop is one end: the next incarnation does not find it again.
+TEST_P(supervisors, restart_a_fiber_actor_that_was_stopped_once) {
+  in_runtime([] {
+    for (const std::size_t capacity : {0u, 8u}) {
+      std::atomic<int> sum{0};
+      supervisor sup{{.max_restarts = 100, .within = 1h, .report = [](const child_report&) {}}};
+      auto f = sup.spawn_actor<add>(child_options{.actor = {.mailbox_capacity = capacity}}, [&](mailbox<add>& box) {
+        while (auto m = box.receive()) sum += std::get<add>(*m).n;
+      });
+      for (int i = 0; i < 3; ++i) {
+        f.tell(add{1});
+        f.stop();
+        f.tell(add{1});
+        f.stop(exit_reason::of(i));
+      }
+      await([&] { return sum.load() == 6 && sup.restarts() == 6; });
+      f.tell(add{1});
+      await([&] { return sum.load() == 7; });
+      EXPECT_EQ(sup.restarts(), 6u);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace ramie

@@ -10,7 +10,7 @@
 //     a constructor finds those before it ready, and may ask them. If one throws, those behind it go on resting, and
 //     the failure is handled like a report.
 //  S5 Those that are not to be restarted are finished, again by itself.
-//  S6 Its destructor ends its children. If it ends for good it finishes them as well, so that whoever waits for its end
+//  S6 Its destructor ends its children. If it ends for good it finishes them as well, so that a waiter for its end
 //     finds all below ended. If its parent decides, they rest, and start again with it (but for temporary ones), or are
 //     finished with it.
 //  S7 A pool's children are not known one by one, but in its list (pool_core.cpp). One that may have to be restarted
@@ -32,6 +32,7 @@ namespace ramie::detail {
 
 supervisor_actor::supervisor_actor(std::shared_ptr<supervisor_records> records) : records_{std::move(records)} {
   auto& children = records_->children;
+  records_->recent.clear();  // a new life starts afresh
   for (auto c = children.begin(); c != children.end();) {
     auto const behind = std::next(c);
     if (c->spec.lifetime == child_lifetime::temporary) records_->finish(*c);

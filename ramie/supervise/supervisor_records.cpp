@@ -33,7 +33,7 @@ child_record& supervisor_records::add(const any_actor& who, const child_options&
     c.is_supervisor = is_supervisor;
     c.started = os_now();
     if (!spec.id.empty()) by_id.emplace(spec.id, &c);
-    who.cell()->more.load(std::memory_order_acquire)->record = &c;
+    who.cell()->more.load(std::memory_order_relaxed)->record = &c;
     return c;
   } catch (...) {
     if (!children.empty() && children.back().who == who) children.pop_back();
@@ -44,7 +44,7 @@ child_record& supervisor_records::add(const any_actor& who, const child_options&
 
 child_record* supervisor_records::find(const actor_cell& supervisor, const any_actor& who) noexcept {
   std::lock_guard guard{who.cell()->lock};
-  const actor_extras* x = who.cell()->more.load(std::memory_order_acquire);
+  const actor_extras* x = who.cell()->more.load(std::memory_order_relaxed);
   // Another supervisor's child has a record, too, which is that one's.
   if (x == nullptr || x->supervisor != &supervisor) return nullptr;
   return static_cast<child_record*>(x->record);
@@ -56,7 +56,7 @@ child_record* supervisor_records::find(std::string_view id) const noexcept {
 }
 
 void supervisor_records::forget(child_record& c) noexcept {
-  c.who.cell()->more.load(std::memory_order_acquire)->record = nullptr;
+  c.who.cell()->more.load(std::memory_order_relaxed)->record = nullptr;
   if (!c.spec.id.empty()) by_id.erase(c.spec.id);
   children.erase(c.place);
 }
@@ -127,10 +127,7 @@ child_record* supervisor_records::add_failed(const any_actor& who) noexcept {
 bool supervisor_records::may_restart() {
   const auto now = os_now();
   while (!recent.empty() && now - recent.front() > options.within) recent.pop_front();
-  if (recent.size() >= static_cast<std::size_t>(options.max_restarts)) {
-    recent.clear();  // a new life, if a parent grants it, starts afresh
-    return false;
-  }
+  if (recent.size() >= static_cast<std::size_t>(options.max_restarts)) return false;
   recent.push_back(now);
   ++restarts;
   return true;

@@ -33,6 +33,9 @@
 //  F3 inside = none (release)               E4 word = waiting and woken as they were, and locked
 //                                              if held (release); continue with M1
 //
+// E1 acquires the word, and E3 `inside`: the latter brings what the favourite did under the mutex, and its last `held`,
+// which nobody else writes before E4. So `held` carries no order.
+//
 // F1/F2 and E2/E3 cannot both miss each other (fence.hpp). A holder that got the mutex by favour and finds the favour
 // gone at its unlock, or unlocks on another worker, unlocks by M4, after E4.
 //
@@ -97,7 +100,7 @@ void mutex::become_favourite(const detail::worker_base* w) noexcept {
 }
 
 void mutex::end_favour() noexcept {
-  std::uint32_t seen = word_.load(std::memory_order_acquire);
+  std::uint32_t seen = word_.load(std::memory_order_relaxed);
   for (int round = 0; (seen & favoured) != 0;) {
     if ((seen & ending) == 0 && word_.compare_exchange_strong(seen, seen | ending, std::memory_order_acquire)) {
       const detail::favour_cell* const theirs = favourite_.load(std::memory_order_relaxed);
@@ -106,14 +109,14 @@ void mutex::end_favour() noexcept {
         if (!RAMIE_PLANT(mutex_favour_no_fence)) detail::heavy_fence();
         for (int tries = 0; theirs->inside.load(std::memory_order_acquire) == this;) detail::pause_a_little(tries);
       }
-      const bool is_held = held_.load(std::memory_order_acquire);
+      const bool is_held = held_.load(std::memory_order_relaxed);
       held_.store(false, std::memory_order_relaxed);
       wanted_ = wanted_again;
       word_.store((seen & (waiting | woken)) | (is_held ? locked : 0), std::memory_order_release);
       return;
     }
     detail::pause_a_little(round);
-    seen = word_.load(std::memory_order_acquire);
+    seen = word_.load(std::memory_order_relaxed);
   }
 }
 
@@ -156,7 +159,8 @@ bool mutex::enqueue(node& n, bool in_front, bool awake) noexcept {
   while ((seen & locked) != 0 || RAMIE_PLANT(mutex_unlock_unnoticed)) {
     // Release: the node and its wait, for the next holder of `busy`.
     const std::uint32_t next = ((seen & ~busy) | waiting) & (awake ? ~woken : ~0u);
-    if (word_.compare_exchange_weak(seen, next, std::memory_order_release, std::memory_order_relaxed)) return true;
+    const auto order = RAMIE_PLANT(waiter_unordered) ? std::memory_order_relaxed : std::memory_order_release;
+    if (word_.compare_exchange_weak(seen, next, order, std::memory_order_relaxed)) return true;
   }
   queue_.remove(n);
   const std::uint32_t off = busy | (queue_.empty() ? waiting : 0);

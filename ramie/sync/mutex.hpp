@@ -91,7 +91,7 @@ class mutex {
   }
   RAMIE_ALWAYS_INLINE bool lock_as_favourite(detail::worker_base* w) noexcept {
     return as_favourite(w, [&]() RAMIE_LAMBDA_INLINE {
-      if (held_.load(std::memory_order_acquire)) return false;
+      if (held_.load(std::memory_order_relaxed)) return false;
       held_.store(true, std::memory_order_relaxed);
       owner_.store(w->running, std::memory_order_release);
       w->count_lock();
@@ -100,7 +100,7 @@ class mutex {
   }
   RAMIE_ALWAYS_INLINE bool unlock_as_favourite(const detail::worker_base* w) noexcept {
     return as_favourite(w, [&]() RAMIE_LAMBDA_INLINE {
-      held_.store(false, std::memory_order_release);
+      held_.store(false, std::memory_order_relaxed);
       return true;
     });
   }

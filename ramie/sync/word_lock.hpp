@@ -3,7 +3,8 @@
 // The store that gives the lock back also publishes the new number, and is the last access of its holder to the object.
 // So a thread that reads a number with the lock free knows that all threads that changed it have left, and may destroy
 // the object at once. That is why a waiter may return from a wait without taking the lock, and its caller may then
-// destroy the primitive.
+// destroy the primitive. That is what is() acquires for. peek() is a glance that promises nothing: a thread that goes
+// on takes the lock, or changes the word, by an acquiring step.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -34,7 +35,7 @@ class word_lock {
 
   /// The number a moment ago. `free`: was the lock free then?
   [[nodiscard]] RAMIE_ALWAYS_INLINE std::uint64_t peek(bool& free) const noexcept {
-    const std::uint64_t seen = word_.load(std::memory_order_acquire);
+    const std::uint64_t seen = word_.load(std::memory_order_relaxed);
     free = (seen & held) == 0;
     return seen >> 1;
   }

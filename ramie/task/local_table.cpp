@@ -17,7 +17,7 @@ local_node& local_table::add(local_node* made) noexcept {
 
 void local_table::destroy_all() noexcept {
   std::uint64_t known = 0;
-  for (const local_node* n = first_.load(std::memory_order_acquire); n != nullptr; n = n->next) ++known;
+  for (const local_node* n = first_.load(std::memory_order_relaxed); n != nullptr; n = n->next) ++known;
   for (std::uint64_t left = known + made_at_end_most; left > 0; --left) {
     local_node* n = first_.load(std::memory_order_relaxed);
     if (n == nullptr) return;

@@ -48,7 +48,7 @@ class ready_item {
 /// The task to run. The caller must know that it stays ready meanwhile. Null only for a stack that no fiber is on.
 [[nodiscard]] inline task* task_of(ready_item item) noexcept {
   return item.is_resident() ? item.as_resident()
-                            : static_cast<task*>(item.as_stack()->occupant.load(std::memory_order_acquire));
+                            : static_cast<task*>(item.as_stack()->occupant.load(std::memory_order_relaxed));
 }
 
 /// May another worker run it? As for task_of.

@@ -11,6 +11,11 @@
 #include <algorithm>
 #include <mutex>
 
+// What publishes what: `stopped_first` and a chain's `innermost` are compared with null without their locks, and
+// followed inside them; so they carry no order. That none is missed is the work of the fences at arming and in an
+// inspection (task/wait_word.hpp), and of the fork for regions that were open before it. Flags are looked at as bits;
+// limits_of alone acquires them, since a fiber that finds its own stop flag must see what was written before the
+// request. `extras` is acquired by all but its owner: who makes it late publishes it by that.
 namespace ramie::detail {
 
 namespace {
@@ -34,7 +39,7 @@ bool lies_on(const stack& s, const void* place) noexcept {
 /// Where on the parent's stack the strand was forked: its fork frame, or the scope that the frame or the fiber belongs
 /// to. Null if that is not known to lie there: then the strand is in the regions that the parent is in at the moment.
 const void* fork_place(const task& strand) noexcept {
-  const stack* s = strand.parent == nullptr ? nullptr : strand.parent->where.load(std::memory_order_acquire);
+  const stack* s = strand.parent == nullptr ? nullptr : strand.parent->where.load(std::memory_order_relaxed);
   const void* place;
   if ((strand.flags.load(std::memory_order_relaxed) & task::child_flag) != 0) {
     place = scope_place_of(strand).of_scope;
@@ -47,7 +52,7 @@ const void* fork_place(const task& strand) noexcept {
 
 /// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`?
 bool inside_stopped(const task& t, const char* place, const char* fence) noexcept {
-  if (stopped_first.load(std::memory_order_acquire) == nullptr) return false;
+  if (stopped_first.load(std::memory_order_relaxed) == nullptr) return false;
   std::lock_guard guard{stopped_lock};
   for (const stopped_scope* s = stopped_first.load(std::memory_order_relaxed); s != nullptr; s = s->next) {
     if (s->owner != &t || (fence != nullptr && s->place > fence)) continue;
@@ -62,7 +67,7 @@ bool inside_stopped(const task& t, const char* place, const char* fence) noexcep
 /// search, or null.
 const region* look_outwards(region_chain& chain, const void* place, limits& found) noexcept {
   // Usually there is none. A strand's regions existed when it was forked, so nothing is missed without the lock.
-  if (chain.innermost.load(std::memory_order_acquire) == nullptr) return nullptr;
+  if (chain.innermost.load(std::memory_order_relaxed) == nullptr) return nullptr;
   std::lock_guard guard{chain.lock};
   for (const region* r = chain.innermost.load(std::memory_order_relaxed); r != nullptr; r = r->outer) {
     if (place != nullptr && std::less<const void*>{}(r, place)) continue;
@@ -86,8 +91,8 @@ limits limits_of(task& t) noexcept {
   for (task* at = &t; at != nullptr; at = at->parent) {
     task_extras* const extras = at->extras.load(std::memory_order_acquire);
     // Most have neither; then it does not matter where the strand was forked.
-    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_acquire) != nullptr) ||
-        stopped_first.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
+    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_relaxed) != nullptr) ||
+        stopped_first.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
       const void* const place = inner == nullptr ? nullptr : fork_place(*inner);
       const region* const shield = extras == nullptr ? nullptr : look_outwards(extras->regions, place, found);
       if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(shield))) {
@@ -111,11 +116,11 @@ limits limits_of(task& t) noexcept {
 }
 
 bool is_unlimited(const task& t) noexcept {
-  if (stopped_first.load(std::memory_order_acquire) != nullptr) return false;
+  if (stopped_first.load(std::memory_order_relaxed) != nullptr) return false;
   for (const task* at = &t; at != nullptr; at = at->parent) {
     const task_extras* const extras = at->extras.load(std::memory_order_acquire);
-    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_acquire) != nullptr) ||
-        (at->flags.load(std::memory_order_acquire) & (task::stop_flag | task::ending_flag)) != 0)
+    if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_relaxed) != nullptr) ||
+        (at->flags.load(std::memory_order_relaxed) & (task::stop_flag | task::ending_flag)) != 0)
       return false;
   }
   return true;
@@ -130,7 +135,7 @@ limits limits_of_thread() noexcept {
 task* owner_of_place(const void* place) noexcept {
   worker_base* w = current_worker();
   for (task* t = w == nullptr ? nullptr : w->running_task(); t != nullptr; t = t->parent) {
-    const stack* s = t->where.load(std::memory_order_acquire);
+    const stack* s = t->where.load(std::memory_order_relaxed);
     if (s != nullptr && lies_on(*s, place)) return t;
   }
   struct looked_for {
@@ -140,7 +145,7 @@ task* owner_of_place(const void* place) noexcept {
   for_each_stack(
       [](void* opaque, stack& s) {
         auto& of = *static_cast<looked_for*>(opaque);
-        if (lies_on(s, of.place)) of.owner = static_cast<task*>(s.occupant.load(std::memory_order_acquire));
+        if (lies_on(s, of.place)) of.owner = static_cast<task*>(s.occupant.load(std::memory_order_relaxed));
       },
       &found);
   return found.owner;
@@ -150,28 +155,28 @@ void add_stopped(stopped_scope& s) noexcept {
   {
     std::lock_guard guard{stopped_lock};
     s.next = stopped_first.load(std::memory_order_relaxed);
-    stopped_first.store(&s, std::memory_order_release);
+    stopped_first.store(&s, std::memory_order_relaxed);
   }
-  if (s.owner != nullptr) s.owner->flags.fetch_or(task::scope_flag, std::memory_order_acq_rel);
+  if (s.owner == nullptr) return;  // then its children are stopped each by itself
+  s.owner->flags.fetch_or(task::scope_flag, std::memory_order_relaxed);
   inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at its flags
-  for_each_stack(
-      [](void* during, stack& at) {
-        inspect_and_cancel(
-            *static_cast<const inspection*>(during), at,
-            [](const void*, const void* occupant) {
-              auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
-              return (waiting->flags.load(std::memory_order_acquire) & task::limited) != 0 &&
-                     limits_of(*waiting).stopped;
-            },
-            nullptr);
-      },
-      &here);
+  const auto look = [](void* during, stack& at) {
+    inspect_and_cancel(
+        *static_cast<const inspection*>(during), at,
+        [](const void*, const void* occupant) {
+          auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
+          return (waiting->flags.load(std::memory_order_relaxed) & task::limited) != 0 && limits_of(*waiting).stopped;
+        },
+        nullptr);
+  };
+  if (stack* const owners = s.owner->where.load(std::memory_order_relaxed); owners != nullptr) look(&here, *owners);
+  visit_strands(&root_of(*s.owner), look, &here);
 }
 
 void remove_stopped(stopped_scope& s) noexcept {
   std::lock_guard guard{stopped_lock};
   if (stopped_first.load(std::memory_order_relaxed) == &s) {
-    stopped_first.store(s.next, std::memory_order_release);
+    stopped_first.store(s.next, std::memory_order_relaxed);
     return;
   }
   stopped_scope* before = stopped_first.load(std::memory_order_relaxed);
@@ -191,7 +196,7 @@ void open_region(region& r) {
   }
   std::lock_guard guard{chain->lock};
   r.outer = chain->innermost.load(std::memory_order_relaxed);
-  chain->innermost.store(&r, std::memory_order_release);
+  chain->innermost.store(&r, std::memory_order_relaxed);
 }
 
 void close_region(region& r) noexcept {
@@ -201,7 +206,7 @@ void close_region(region& r) noexcept {
   std::lock_guard guard{chain.lock};
   RAMIE_ASSERT(chain.innermost.load(std::memory_order_relaxed) == &r,
                "a region was closed that is not the innermost of its fiber");
-  chain.innermost.store(r.outer, std::memory_order_release);
+  chain.innermost.store(r.outer, std::memory_order_relaxed);
   // The flag may be cleared only when no strand can need it: strands inside the region have ended.
   if (t != nullptr && r.outer == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
 }

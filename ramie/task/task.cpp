@@ -3,7 +3,6 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/machine/fence.hpp>
-#include <ramie/stack/pool.hpp>
 #include <ramie/task/region.hpp>
 
 #include <cstdio>
@@ -42,6 +41,19 @@ task_extras& extras_of(task& t) {
   return *extras;
 }
 
+task& root_of(task& t) noexcept {
+  task* root = &t;
+  while ((root->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0 && root->parent != nullptr)
+    root = root->parent;
+  return *root;
+}
+
+void begin_strand(strand_link& link, task& parent, stack& place) noexcept {
+  task& root = root_of(parent);
+  root.flags.fetch_or(task::forked_flag, std::memory_order_relaxed);
+  link_strand(link, &root, place);
+}
+
 void request_stop(task& t) noexcept {
   // Changes to `flags` have one order: a strand that marks the task after this finds the stop flag at its first wait.
   const std::uint32_t before = t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
@@ -50,12 +62,12 @@ void request_stop(task& t) noexcept {
   const inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at the flag
   if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(here, *s, &t);
   if ((before & task::forked_flag) == 0) return;
-  // Strands are known only by the stacks they wait on. This is rare enough to look at all stacks.
   struct strands_of {
     const inspection& here;
     const task* root;
   } strands{here, &t};
-  for_each_stack(
+  visit_strands(
+      &t,
       [](void* opaque, stack& s) {
         const auto& of = *static_cast<const strands_of*>(opaque);
         inspect_and_cancel(

@@ -13,6 +13,7 @@
 #include <ramie/base/config.hpp>
 #include <ramie/task/local_table.hpp>
 #include <ramie/task/region.hpp>
+#include <ramie/task/strands.hpp>
 #include <ramie/task/task_memory.hpp>
 #include <ramie/task/wait.hpp>
 
@@ -117,6 +118,12 @@ void destroy_task(task* t) noexcept;
 /// Made at the first call. Called by the fiber itself and its fork jobs, or before the task is submitted. Throws
 /// std::bad_alloc.
 task_extras& extras_of(task& t);
+
+/// The fiber for which `t` runs, directly or through other strands; `t` itself if it is no strand. The caller keeps `t`
+/// alive.
+[[nodiscard]] task& root_of(task& t) noexcept;
+/// N1 of strands.hpp, for a strand that runs for `parent`.
+void begin_strand(strand_link& link, task& parent, stack& place) noexcept;
 
 /// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller
 /// keeps `t` alive.

@@ -45,7 +45,7 @@ void timer_queue::take_out(std::size_t at) noexcept {
     if (at > 0 && heap_[(at - 1) / 4].deadline_ns > last.deadline_ns) up(at, last);
     else down(at, last);
   }
-  next_ns_.store(heap_.empty() ? never : heap_.front().deadline_ns, std::memory_order_release);
+  next_ns_.store(heap_.empty() ? never : heap_.front().deadline_ns, std::memory_order_relaxed);
 }
 
 namespace {
@@ -62,7 +62,7 @@ void timer_queue::add(timer_node& node, std::int64_t deadline_ns) {
     heap_.reserve(first_places);
   heap_.push_back({});
   up(heap_.size() - 1, {deadline_ns, &node});
-  next_ns_.store(heap_.front().deadline_ns, std::memory_order_release);
+  next_ns_.store(heap_.front().deadline_ns, std::memory_order_relaxed);
 }
 
 bool timer_queue::remove(timer_node& node) noexcept {
@@ -71,6 +71,11 @@ bool timer_queue::remove(timer_node& node) noexcept {
   if (node.place == timer_node::absent) return false;
   take_out(node.place);
   return true;
+}
+
+std::size_t timer_queue::size() noexcept {
+  const std::lock_guard guard{lock_};
+  return heap_.size();
 }
 
 std::size_t timer_queue::fire(std::int64_t now) noexcept {

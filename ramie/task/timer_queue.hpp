@@ -38,7 +38,9 @@ class timer_queue {
   /// Wakes all that are due. Returns how many. Any thread.
   std::size_t fire(std::int64_t now_ns) noexcept;
   /// Deadline of the earliest timer, or `never`. Any thread.
-  [[nodiscard]] std::int64_t next_ns() const noexcept { return next_ns_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::int64_t next_ns() const noexcept { return next_ns_.load(std::memory_order_relaxed); }
+  /// How many have been started and have not fired. Any thread.
+  [[nodiscard]] std::size_t size() noexcept;
 
  private:
   struct entry {

@@ -48,7 +48,7 @@ RAMIE_COLD void go_on_early(stack* s, std::uint32_t word, std::uint32_t mark) no
   if (!RAMIE_PLANT(early_claim_no_fence)) heavy_fence();
   // Another waker may be claiming in vain. No mark: the fiber sees the claim before it leaves, or W3 does.
   if ((s->parked.load(std::memory_order_acquire) & ~claiming) != mark) return;
-  if (s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_acq_rel) ||
+  if (s->wait_word.compare_exchange_strong(word, word & ~early, std::memory_order_relaxed) ||
       RAMIE_PLANT(early_claim_settled_twice))
     make_ready(s);
 }
@@ -206,7 +206,7 @@ claimed_wait claim(waiter_ref waiter, wake_reason reason) noexcept {
   claimed_wait won;
   stack& s = *waiter.who();
   won.reason_ = reason;
-  const std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  const std::uint32_t word = s.wait_word.load(std::memory_order_relaxed);
   const std::uint32_t mark = mark_of(word);
   if ((word & (under_one_lock | state_mask)) == (under_one_lock | armed) && is_wait(waiter)(word) &&
       s.parked.load(std::memory_order_acquire) == mark) [[likely]] {  // W7
@@ -230,9 +230,10 @@ void claimed_wait::go_on() noexcept {
   stack* const who = who_;
   const std::uint32_t before = before_;
   const wake_reason why = reason_;
-  who->wait_word.store(claimed(before, why), std::memory_order_release);
+  who->wait_word.store(claimed(before, why),
+                       RAMIE_PLANT(claim_unordered) ? std::memory_order_relaxed : std::memory_order_release);
   if (state_of(before) == by_mark) [[likely]] {
-    who->parked.store(mark_of(before), std::memory_order_release);
+    who->parked.store(mark_of(before), std::memory_order_relaxed);
     return make_ready(who);
   }
   detail::go_on(who, before, why);
@@ -247,7 +248,7 @@ bool wake(waiter_ref waiter, wake_reason reason) noexcept {
 
 inspection::inspection() noexcept {
   init_fences();  // a dump may come before the first runtime: the fence must be of the kind that wakers use
-  inspectors.fetch_add(1, std::memory_order_seq_cst);
+  inspectors.fetch_add(1, std::memory_order_relaxed);
   if (!RAMIE_PLANT(cancelled_unfenced)) heavy_fence();
 }
 
@@ -256,7 +257,7 @@ inspection::~inspection() { inspectors.fetch_sub(1, std::memory_order_release); 
 bool wake_cancelled(const inspection&, stack& s, const void* occupant) noexcept {
   // If the occupant changes after this look, so has the epoch, and the step fails.
   const auto is_theirs = [&](std::uint32_t word) {
-    return (word & cancellable) != 0 && s.occupant.load(std::memory_order_acquire) == occupant;
+    return (word & cancellable) != 0 && s.occupant.load(std::memory_order_relaxed) == occupant;
   };
   std::uint32_t before;
   if (!take(s, before, is_theirs, end_by(wake_reason::cancelled))) return false;
@@ -270,7 +271,7 @@ bool inspect_and_cancel(const inspection&, stack& s, bool (*ours)(const void*, c
   const auto can_be_cancelled = [](std::uint32_t word) { return (word & cancellable) != 0; };
   std::uint32_t before;
   if (!take(s, before, can_be_cancelled, hold)) return false;
-  const void* occupant = s.occupant.load(std::memory_order_acquire);
+  const void* occupant = s.occupant.load(std::memory_order_relaxed);
   if (occupant == nullptr || !ours(context, occupant)) {
     s.wait_word.store(before & ~early, std::memory_order_release);
     return false;
@@ -326,7 +327,7 @@ wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fibe
   arm(flags);
   if ((flags & cancellable) == 0) return;
   light_fence();
-  if ((t->flags.load(std::memory_order_acquire) & (task::stop_flag | task::limited)) != 0 ||
+  if ((t->flags.load(std::memory_order_relaxed) & (task::stop_flag | task::limited)) != 0 ||
       w->draining.load(std::memory_order_relaxed)) [[unlikely]]
     look_at_limits(*t);
 }
@@ -360,7 +361,8 @@ RAMIE_NOINLINE void wait::look_at_limits(task& t) noexcept {
     mode_ = mode::limited_fiber;
     time_ns_ = bounds.deadline_ns;
   }
-  const bool draining = current_worker()->draining.load(std::memory_order_relaxed);
+  // Acquire: what was written before the shutdown, for the fiber that hears of it here.
+  const bool draining = current_worker()->draining.load(std::memory_order_acquire);
   if (bounds.stopped || (draining && !bounds.shielded) ||
       (bounds.deadline_ns != region::never && bounds.deadline_ns <= now_ns())) {
     wake(ref_, wake_reason::cancelled);
@@ -388,7 +390,7 @@ wake_reason wait::suspend_slowly() {
 
 wake_reason wait::suspend_fiber() {
   for (int round = 0;;) {
-    const std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
+    const std::uint32_t word = self_->wait_word.load(std::memory_order_relaxed);
     const std::uint32_t state = state_of(word);
     if (state == held) {
       pause_a_little(round);
@@ -410,7 +412,7 @@ wake_reason wait::suspend_fiber() {
 
 wake_reason wait::suspend_thread_until(std::int64_t deadline_ns) noexcept {
   for (int round = 0;;) {
-    const std::uint32_t word = self_->wait_word.load(std::memory_order_acquire);
+    const std::uint32_t word = self_->wait_word.load(std::memory_order_relaxed);
     const std::uint32_t state = word & state_mask;
     if (state == held) {
       pause_a_little(round);

@@ -166,7 +166,7 @@ class wait {
   /// withdrawn.
   RAMIE_ALWAYS_INLINE wake_reason suspend() {
     if (mode_ == mode::fiber &&
-        (self_->wait_word.load(std::memory_order_acquire) & wait_word::state_mask) == wait_word::armed) [[likely]] {
+        (self_->wait_word.load(std::memory_order_relaxed) & wait_word::state_mask) == wait_word::armed) [[likely]] {
       if (suspend_here(current_worker(), after_switch::park)) [[likely]]
         return reason();
     }

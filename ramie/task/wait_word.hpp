@@ -49,6 +49,12 @@
 //     an epoch that is over, until the epoch is 0 again. (In the simulator an epoch has 6 bits, so that a test gets
 //     there.)
 //
+// Orders: arming releases, and the claimer acquires by its compare-and-swap: so it knows the wait and the occupant
+// of the stack. The mark of W3 releases the saved context; a waker that sees it (W4, W6, W7) acquires it. A claim
+// releases what is handed over, and reason() (W5) acquires it. The fiber's own looks at its word before that, and those
+// of the destination in W3, decide only whether to switch, to wait or to make ready: they are relaxed, as are all steps
+// whose winner needs no more than to be the only one (the removal of `early`, the mark put back by W7 after the word).
+//
 // Cancellation: the canceller sets a flag of the task, issues a heavy fence (that of W7), and then claims what it finds
 // armed and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
 #pragma once
@@ -94,9 +100,9 @@ inline constexpr std::uint32_t claiming = 2;
 
 /// Is the context of `s` saved, and is no waker about to resume it? The answer may be stale at once. Any thread.
 [[nodiscard]] inline bool is_parked(const stack& s) noexcept {
-  const std::uint32_t word = s.wait_word.load(std::memory_order_acquire);
+  const std::uint32_t word = s.wait_word.load(std::memory_order_relaxed);
   return wait_word::state_of(word) == wait_word::armed &&
-         s.parked.load(std::memory_order_acquire) == wait_word::mark_of(word);
+         s.parked.load(std::memory_order_relaxed) == wait_word::mark_of(word);
 }
 
 }  // namespace ramie::detail

@@ -19,6 +19,7 @@ bool event_desk::take_role() noexcept {
 }
 
 bool event_desk::poll_now() noexcept {
+  source()->flush();  // also without the role: its holder may sleep
   if (!take_role()) return false;
   polled_at_.store(cycles(), std::memory_order_relaxed);
   const bool found = source()->look(0) != 0;
@@ -35,14 +36,15 @@ void event_desk::poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) 
 int event_desk::look_asleep(worker& w, std::int64_t timeout_ns) noexcept {
   w.sleeps_in.store(source(), std::memory_order_release);
   if (!RAMIE_PLANT(source_sleep_no_fence)) full_fence();  // E2
-  const int found = w.wake_token.load(std::memory_order_acquire) == 0 ? source()->look(timeout_ns) : 0;
+  // A worker that the token wakes acquires it afterwards (sleeping.cpp).
+  const int found = w.wake_token.load(std::memory_order_relaxed) == 0 ? source()->look(timeout_ns) : 0;
   w.sleeps_in.store(nullptr, std::memory_order_relaxed);
   polled_at_.store(cycles(), std::memory_order_relaxed);
   return found;
 }
 
 void event_desk::end() noexcept {
-  if (event_source* s = source_.exchange(nullptr, std::memory_order_acq_rel); s != nullptr) s->end();
+  if (event_source* s = source_.exchange(nullptr, std::memory_order_relaxed); s != nullptr) s->end();
 }
 
 }  // namespace ramie::detail

@@ -3,7 +3,7 @@
 // event; until then this costs a null pointer.
 //
 // At most one thread uses the source at a time: it holds the *role*.
-//  E1 A worker that runs out of work, or is at a tick, takes the role if it is free, polls, and releases it.
+//  E1 A worker that runs out of work, searches, or is at a tick, takes the role if it is free, polls, and releases it.
 //  E2 A worker about to sleep enters the idle set (idle_set.hpp S1 to S3), and then tries to take the role. With it, it
 //     sets `sleeps_in`, issues a full fence, looks at its wake token once more, and sleeps in the source.
 //     Without it, it sleeps on the token's futex.
@@ -31,6 +31,13 @@ struct event_counts {
   std::uint64_t polls = 0, events = 0, descriptors = 0;
 };
 
+/// How files are read and written that have to wait for the disk.
+struct file_facts {
+  enum class by : std::uint8_t { nothing, ring, helpers };  // nothing: no fiber has had to wait yet
+  by how = by::nothing;
+  int refused = 0;  // why by helpers: the errno of io_uring_setup
+};
+
 class event_source {
  public:
   event_source() = default;
@@ -42,12 +49,17 @@ class event_source {
   virtual int look(std::int64_t timeout_ns) noexcept = 0;
   /// Makes the waiters for the events found ready. With the role.
   virtual void dispatch() noexcept = 0;
+  /// Hands the kernel what fibers have left for the next poll. Each worker calls it when it runs out of work, so
+  /// nothing is left behind when it sleeps. Any thread.
+  virtual void flush() noexcept {}
   /// Ends a `look` under way, or the next. Any thread.
   virtual void interrupt() noexcept = 0;
   /// Does a fiber wait for an event? For the deadlock report, so it may be slow. Any thread.
   [[nodiscard]] virtual bool is_waited_for() noexcept = 0;
   /// Any thread.
   [[nodiscard]] virtual event_counts counts() noexcept { return {}; }
+  /// Any thread, signal handlers too.
+  [[nodiscard]] virtual file_facts files() noexcept { return {}; }
   /// The runtime has ended and no longer uses it.
   virtual void end() noexcept = 0;
 
@@ -91,6 +103,8 @@ class event_desk {
   [[nodiscard]] bool is_waited_for() noexcept { return source() != nullptr && source()->is_waited_for(); }
   /// Any thread.
   [[nodiscard]] event_counts counts() noexcept { return source() == nullptr ? event_counts{} : source()->counts(); }
+  /// Any thread, signal handlers too.
+  [[nodiscard]] file_facts files() noexcept { return source() == nullptr ? file_facts{} : source()->files(); }
   /// The runtime has ended.
   void end() noexcept;
 

@@ -11,15 +11,15 @@ namespace ramie::detail {
 
 namespace {
 constexpr std::size_t looked_at_most = 16;  // sleepers, for one nearby: a guess
+}  // namespace
 
 void set_token(worker& w) noexcept {
-  w.idle.store(false, std::memory_order_release);
+  w.idle.store(false, std::memory_order_relaxed);
   w.wake_token.store(1, std::memory_order_release);
   if (!RAMIE_PLANT(source_wake_no_fence)) full_fence();  // E3
   if (event_source* s = w.sleeps_in.load(std::memory_order_acquire); s != nullptr) s->interrupt();
   else futex_wake(w.wake_token);
 }
-}  // namespace
 
 void idle_set::enter(worker& w) noexcept {
   std::lock_guard guard{lock_};
@@ -37,7 +37,7 @@ bool idle_set::leave(worker& w) noexcept {
   const auto place = std::find(sleeping_.begin(), sleeping_.end(), &w);
   if (place == sleeping_.end()) return false;
   sleeping_.erase(place);
-  w.idle.store(false, std::memory_order_release);
+  w.idle.store(false, std::memory_order_relaxed);
   w.searching = true;
   ++searching_;
   update_hint();

@@ -15,9 +15,13 @@
 // relies on the searcher, which may by then have looked where the work is now, or be content with other work.
 //
 // A worker that forks does not look at the hint but at its deque's limit (fork_deque.hpp). A mark serves once: the
-// worker takes it away, and then wakes one. Whoever raises the hint marks the deques of all workers, its own too, so
-// that while the hint is up, each is marked, or its worker is on its way to wake_one. If that wakes nobody because
-// another worker searches, then R1 and R2, or S1, are still to come.
+// worker takes it away, and then wakes one. A worker that raises the hint marks the deques of all workers, its own too,
+// so that while the hint is up, each is marked, or its worker is on its way to wake_one. If that wakes nobody because
+// another worker searches, then R1 and R2, or S1, are still to come; and since they come under the lock that wake_one
+// has held, after the job was pushed and the mark taken away, the new mark stays, and their looks see the job.
+//
+// Counts and flags (`count`, `hint`, a worker's `idle`) publish nothing: a thread that acts on them takes the lock, or
+// has a fence of the pairs above. The token releases and acquires: it carries what a waker has done for the sleeper.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -30,13 +34,16 @@ namespace ramie::detail {
 
 struct worker;
 
+/// Wakes a worker that sleeps on its token, or in the event source (E3). Any thread.
+void set_token(worker& w) noexcept;
+
 class idle_set {
  public:
   void reserve(std::size_t workers) { sleeping_.reserve(workers); }
 
   /// Nonzero: a worker sleeps and none searches. Any thread.
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool hint() const noexcept { return hint_.load(std::memory_order_relaxed) != 0; }
-  [[nodiscard]] std::uint32_t sleeping() const noexcept { return count_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint32_t sleeping() const noexcept { return count_.load(std::memory_order_relaxed); }
 
   /// S1. Ends the worker's search, if it was searching.
   void enter(worker& w) noexcept;
@@ -57,7 +64,7 @@ class idle_set {
  private:
   void update_hint() noexcept {
     hint_.store(!sleeping_.empty() && searching_ == 0 ? 1 : 0, std::memory_order_relaxed);
-    count_.store(static_cast<std::uint32_t>(sleeping_.size()), std::memory_order_release);
+    count_.store(static_cast<std::uint32_t>(sleeping_.size()), std::memory_order_relaxed);
   }
   spin_lock lock_;
   std::vector<worker*> sleeping_;

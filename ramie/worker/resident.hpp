@@ -21,6 +21,7 @@ struct resident_facts {
   std::string_view type;          // its class
   const char* state = "";         // "idle", "has ended", ...
   std::uint64_t mail = 0;         // messages that wait
+  const void* supervisor = nullptr;
 };
 
 /// Describes a resident from a copy of its first resident_type::size bytes, made at any moment; only its type
@@ -30,8 +31,8 @@ using resident_describer = void (*)(const void* copy, const void* type, resident
 void set_resident_describer(resident_describer known) noexcept;
 
 struct resident_type : task_type {
-  /// The runtime ends, and this resident must end soon. Called repeatedly until it does, under the list's lock: short,
-  /// does not suspend.
+  /// The runtime ends, and this resident must end soon. Called again and again until it does, under the list's lock:
+  /// short, does not suspend.
   void (*shut_down)(task& self) noexcept;
   resident_describer describe = nullptr;
   std::size_t size = 0;  // of the part that `describe` needs
@@ -63,14 +64,15 @@ class resident_list {
     std::lock_guard guard{lock_};
     r.listed_in = this;
     r.older = newest_;
-    if (newest_ != nullptr) newest_->newer = &r;
+    (newest_ == nullptr ? oldest_ : newest_->newer) = &r;
     newest_ = &r;
+    ++size_;
   }
   void remove(resident& r) noexcept {
     std::lock_guard guard{lock_};
-    (r.newer == nullptr ? newest_ : r.newer->older) = r.older;
-    if (r.older != nullptr) r.older->newer = r.newer;
+    take_out(r);
     r.newer = r.older = nullptr;
+    --size_;
   }
   /// Calls `visit(resident)` for at most `most` of them, newest first; returns how many. Does nothing and returns -1
   /// if the list is being changed: does not wait. Any thread, signal handlers too.
@@ -82,15 +84,25 @@ class resident_list {
     lock_.unlock();
     return n;
   }
-  void shut_down() noexcept {
+  [[nodiscard]] std::size_t size() noexcept {
     std::lock_guard guard{lock_};
-    for (resident* r = newest_; r != nullptr; r = r->older) static_cast<const resident_type*>(r->type)->shut_down(*r);
+    return size_;
   }
+  /// Calls resident_type::shut_down for `most` of them, the newest first. One that is told goes behind all others, so
+  /// the next call begins with those that have waited longest. Lets go of the lock in between: one that ends needs it
+  /// to leave.
+  void shut_down(std::size_t most) noexcept;
 
  private:
   friend struct debug_access;
+  void take_out(resident& r) noexcept {
+    (r.newer == nullptr ? newest_ : r.newer->older) = r.older;
+    (r.older == nullptr ? oldest_ : r.older->newer) = r.newer;
+  }
   spin_lock lock_;
+  std::size_t size_ = 0;
   resident* newest_ = nullptr;
+  resident* oldest_ = nullptr;
 };
 
 }  // namespace ramie::detail

@@ -35,6 +35,13 @@ class thief {
   static constexpr std::uint64_t search_at_home_us =
       RAMIE_INTERLEAVE ? 40 : 200;  // the same, for still_at_home_us, and to wake up in. A guess
 
+  // Where work is rare, searches find nothing: a timer every 10 ms paid more for its search than for its work. So a
+  // worker that has slept for `rare_us`, and has run what it was woken for, gives up after `search_rare_us`. If the
+  // next work comes sooner than that sleep lasted, the next search is a whole one. Guesses; what two workers send each
+  // other takes some tens of microseconds, with two wake-ups a hundred.
+  static constexpr std::uint64_t rare_us = 1000;
+  static constexpr std::uint64_t search_rare_us = RAMIE_INTERLEAVE ? 40 : 5;
+
   /// For this many workers. Throws std::bad_alloc.
   void reserve(std::size_t workers, bool near_first) {
     looks_ = std::make_unique<look[]>(workers);
@@ -55,11 +62,16 @@ class thief {
   /// How long it has searched in all, without the search under way. Any thread.
   [[nodiscard]] std::uint64_t searched() const noexcept { return searched_.load(std::memory_order_relaxed); }
 
-  /// How long a worker searches before it sleeps. Where work goes to one worker (`sends`: at home, or nobody steals), a
-  /// worker that has sent work to a sleeping one waits for its answer, and should not fall asleep meanwhile: else two
-  /// that send each other work sleep in turns, forever.
-  [[nodiscard]] static std::uint64_t patience(bool sends) noexcept {
-    return cycles_in_us(sends ? search_at_home_us : search_us);
+  /// It has slept for so long.
+  void slept(std::uint64_t cycles) noexcept { work_is_rare_ = cycles > cycles_in_us(rare_us); }
+  /// A search has found something.
+  void found() noexcept { work_is_rare_ = false; }
+
+  /// How long a worker searches before it sleeps. `woken`: just now, and it has run nothing since. Where work goes to
+  /// one worker (`sends`: at home, or nobody steals), a worker that has sent work to a sleeping one waits for its
+  /// answer, and should not fall asleep meanwhile: else two that send each other work sleep in turns, forever.
+  [[nodiscard]] std::uint64_t patience(bool sends, bool woken) const noexcept {
+    return cycles_in_us(work_is_rare_ && !woken ? search_rare_us : sends ? search_at_home_us : search_us);
   }
 
   /// For how long, in this search, a worker has not been seen to do anything.
@@ -117,6 +129,7 @@ class thief {
   };
   std::unique_ptr<look[]> looks_;  // by number
   std::uint64_t began_ = 0;        // of the search
+  bool work_is_rare_ = false;
   atomic<std::uint64_t> searched_{0};
   std::uint64_t window_began_ = 0;
   std::uint64_t searched_before_ = 0;  // `searched` then, with the search under way

@@ -85,6 +85,7 @@ struct alignas(128) worker : fork_deque {
   atomic<bool> idle{false};                  // sleeps, or is about to
   atomic<bool> still{false};                 // the monitor has seen no dispatch for a millisecond
   atomic<bool> on_duty{false};               // the loop runs (spares: not retired)
+  atomic<bool> reserve{false};               // runs only what woke (sched/reserve.cpp); written by the monitor
 
   stack* first = nullptr;      // for the first loop
   context native;              // the thread's own stack while the loop runs
@@ -109,7 +110,7 @@ struct alignas(128) worker : fork_deque {
   }
   /// The calling worker, of any scheduler, or null on a plain thread.
   [[nodiscard]] static RAMIE_ALWAYS_INLINE worker* current() noexcept { return static_cast<worker*>(current_worker()); }
-  [[nodiscard]] bool has_fork_jobs() const noexcept { return top.load_acquire() < bottom.load_acquire(); }
+  [[nodiscard]] bool has_fork_jobs() const noexcept { return top.load_relaxed() < bottom.load_relaxed(); }
 };
 
 /// The worker where `t` ran last, or is to run; null before that.

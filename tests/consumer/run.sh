@@ -109,6 +109,15 @@ check_symbols() { # shared library
   fi
 }
 
+# An example of a component, where that was installed.
+of_component() { # prefix, component, example, libraries
+  local example=$here/../../components/$2/examples/$3
+  [[ -n $(find "$1" -name "ramie_$2Targets.cmake") ]] || return 0
+  rm -rf "$work/build"
+  build_consumer -DCMAKE_PREFIX_PATH="$1" -DRAMIE_COMPONENTS="$2" -DCOMPONENT_PROGRAM="$example.cpp" -DCOMPONENT_LIBRARIES="$4"
+  expect "$(<"$example.expected")" "$work/build/of_component"
+}
+
 # Conan 2: the one on PATH, or else the project's own, a virtual environment below the build folder that is made once.
 find_conan() {
   conan=$(command -v conan) || true
@@ -130,12 +139,23 @@ case $way in
     documented_project 1 -DCMAKE_PREFIX_PATH="$work/prefix"
     by_pkg_config "$work/prefix" "$work/by_pkg_config" -fno-rtti
     watched_user "$work/prefix"
-    if [[ -n $(find "$work/prefix" -name ramie_prometheusTargets.cmake) ]]; then
+    of_component "$work/prefix" prometheus metrics 'ramie::prometheus;prometheus-cpp::pull'
+    of_component "$work/prefix" http hello_http ramie::http
+    if [[ -n $(find "$work/prefix" -name ramie_clusterTargets.cmake) ]]; then
       rm -rf "$work/build"
-      build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS=prometheus \
-        -DMETRICS_PROGRAM="$here/../../components/prometheus/metrics.cpp"
-      expect "$(<"$here/../../components/prometheus/metrics.expected")" "$work/build/metrics"
+      build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS=cluster \
+        -DCOMPONENT_PROGRAM="$here/../../components/cluster/examples/cluster_bank.cpp" -DCOMPONENT_LIBRARIES=ramie::cluster
     fi
+    of_component "$work/prefix" asio asio_echo ramie::asio
+    # Without a server to talk to, these only say how they are called.
+    for component in postgres:postgres_fruit redis:redis_fruit kafka:kafka_fruit curl:curl_fetch; do
+      [[ -n $(find "$work/prefix" -name "ramie_${component%:*}Targets.cmake") ]] || continue
+      rm -rf "$work/build"
+      build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS="${component%:*}" \
+        -DCOMPONENT_PROGRAM="$here/../../components/${component%:*}/examples/${component#*:}.cpp" \
+        -DCOMPONENT_LIBRARIES="ramie::${component%:*}"
+      "$work/build/of_component" >/dev/null
+    done
     refuse_component "$work/prefix" of_no_such_name
     [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
     # A user with another compiler than the library's.

@@ -5,28 +5,20 @@ usage: redis_server_test.py PROGRAM sockets|redis-cli|redis-benchmark; exits wit
 """
 
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import unittest
 
+from server import Server as ExampleServer
+
 PROGRAM = ""
 
 
-class Server:
-    def __enter__(self):
-        self.process = subprocess.Popen([PROGRAM, "0"], stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline().rstrip().rsplit(" ", 1)[1])
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.stdout.close()
-        self.status = self.process.wait()
-        if self.status != 0:
-            raise AssertionError(f"the server ended with {self.status}")
+class Server(ExampleServer):
+    def __init__(self):
+        super().__init__([PROGRAM, "0"])
 
 
 def encoded(*words):

@@ -86,6 +86,13 @@ class Live(Looks, unittest.TestCase):
         done = gdb("-ex", "break everything_is_set", "-ex", "run", *each(commands), PROGRAM)
         return done.stdout + done.stderr
 
+    def test_sockets(self):
+        peer = re.search(r"^client (127\.0\.0\.1:\d+)$", self.said, re.MULTILINE)[1]
+        self.assertRegex(
+            self.said,
+            rf'fiber "reader" 0x\w+: waits for read \([\d.]+ s\), at .*subject.cpp:\d+, descriptor \d+, to {peer}, to be readable\n',
+        )
+
     def test_printers(self):
         said = self.look(
             ["up", "print numbers", "print taken", "print open", "print gate", "print left", "print busy", "print idle"]
@@ -118,6 +125,9 @@ class Core(Looks, unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
+
+    def test_sockets(self):
+        self.assertRegex(self.said, r'fiber "reader" 0x\w+: waits for read \(.*subject.cpp:\d+, descriptor \d+, to be readable\n')
 
     @classmethod
     def look(cls, commands):

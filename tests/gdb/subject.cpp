@@ -1,6 +1,10 @@
 // The program for the test of the debugger's extension: fibers that wait in known ways, actors with known mailboxes.
+#include <ramie/net.hpp>
 #include <ramie/ramie.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 
 namespace {
@@ -42,6 +46,14 @@ int main(int count, char**) {
     ramie::event open;
     ramie::latch gate{3};
     taken.lock();
+    ramie::net::tcp_listener listener{{"127.0.0.1", 0}};
+    ramie::net::tcp_stream client = ramie::net::tcp_stream::connect(listener.local());
+    auto reader = ramie::spawn(ramie::fiber_options{.name = "reader"}, [server = listener.accept()]() mutable {
+      std::array<std::byte, 8> some;
+      static_cast<void>(server.read_some(some));
+    });
+    std::printf("client %s\n", client.local().to_string().c_str());
+    std::fflush(stdout);
     auto left = ramie::spawn(ramie::fiber_options{.name = "left"}, [&] { wait_for_number(numbers); });
     auto right = ramie::spawn(ramie::fiber_options{.name = "right"}, [&] {
       taken.lock();
@@ -52,12 +64,15 @@ int main(int count, char**) {
     for (int i = 0; i < 4; ++i) busy.tell(order{});
     for (int i = 0; i < 10; ++i) ramie::this_fiber::yield();
     ramie::this_fiber::sleep_for(std::chrono::milliseconds{20});
+    asm volatile("" : : "r"(&left) : "memory");  // in memory, where gdb finds it
     everything_is_set();
     taken.unlock();
     numbers.send(1);
     open.set();
     left.join();
     right.join();
+    client.close();
+    reader.join();
     gate.count_down(3);
     busy.stop();
     idle.stop();

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,89 @@ TEST(ties, to_one_that_ends_tell) {
 TEST(ties, added_behind_the_end_are_found) {
   expect_found(plant::gone_too_late, "gone too late", {.seeds = 20'000, .steps_most = 50'000},
                in_runtime(monitor_one_that_ends));
+}
+
+/// What is told of an end finds it ended, and out of its groups: by a link, and as the answer to what it failed on.
+class heir : public actor<heir> {
+ public:
+  explicit heir(group<ping>& g) : group_{g} {}
+  void on(const link_to& l) { link(l.whom); }
+  void on(const exit_signal& s) {
+    check(!s.who.alive() && s.reason.kind() == exit_kind::failed, "told by a link of one that lives");
+    check(!group_.contains(s.who), "told by a link while it is in its group");
+    stop();
+  }
+  int on(say_heard) { return 0; }
+
+ private:
+  group<ping>& group_;
+};
+/// Its end takes a while, and so does the mail that it leaves: time for others to look too early.
+class slow_to_end : public actor<slow_to_end> {
+ public:
+  ~slow_to_end() {
+    for (int i = 0; i < 3; ++i) this_fiber::yield();
+  }
+  void on(fail_now) { throw 1; }
+  void on(ping) {}
+};
+struct slow_letter {
+  bool counts = true;
+  slow_letter() = default;
+  slow_letter(slow_letter&& other) noexcept : counts{std::exchange(other.counts, false)} {}
+  slow_letter& operator=(slow_letter&&) = delete;
+  ~slow_letter() {
+    if (counts) this_fiber::yield();
+  }
+};
+class with_slow_mail : public actor<with_slow_mail> {
+ public:
+  void on(fail_now) { throw 1; }
+  void on(ping) {}
+  void on(const slow_letter&) {}
+};
+template <class A>
+void hear_of_one_that_fails() {
+  group<ping> g;
+  auto a = spawn_actor<A>();
+  g.join(a);
+  auto h = spawn_actor<heir>(std::ref(g));
+  h.tell(link_to{a});
+  h.ask(say_heard{});
+  auto failing = a.ask_async(fail_now{});
+  if constexpr (std::is_same_v<A, with_slow_mail>) a.tell(slow_letter{});
+  try {
+    failing.get();
+    check(false, "it answered");
+  } catch (const actor_down& down) {
+    check(down.reason().kind() == exit_kind::failed, "a strange end");
+    check(!a.alive() && !g.contains(a), "the asker was told too early");
+  }
+  h.join();
+}
+TEST(ends, are_heard_of_when_they_have_come) {
+  expect_sound("hear of one that fails", {.seeds = 1000}, in_runtime(hear_of_one_that_fails<slow_to_end>));
+  expect_sound("hear of one with mail", {.seeds = 1000}, in_runtime(hear_of_one_that_fails<with_slow_mail>));
+}
+TEST(ends, that_leave_groups_late_are_found) {
+  expect_found(plant::groups_left_late, "groups left late", {.seeds = 20'000},
+               in_runtime(hear_of_one_that_fails<with_slow_mail>));
+}
+TEST(ends, told_of_early_are_found) {
+  expect_found(plant::asker_told_early, "asker told early", {.seeds = 20'000},
+               in_runtime(hear_of_one_that_fails<slow_to_end>));
+}
+
+/// The last to leave a group frees it: a member that ends, or the group's owner.
+void a_group_ends_beside_its_member() {
+  auto g = std::make_unique<group<ping>>();
+  auto a = spawn_actor<slow_to_end>();
+  g->join(a);
+  a.stop();
+  fork_join([&] { a.join(); }, [&] { g.reset(); });
+}
+TEST(groups, may_end_beside_their_members) {
+  expect_sound("a group ends beside its member", {.seeds = 1500}, in_runtime(a_group_ends_beside_its_member));
 }
 
 /// A link kills the incarnation that made it, not the next.
@@ -231,7 +315,8 @@ class pooled : public actor<pooled> {
  private:
   std::shared_ptr<detail::atomic<int>> alive_;
 };
-/// A pool ends while a child fails or leaves and another is being made: whoever has seen its end finds nothing of it.
+/// A pool ends while a child fails or leaves and another is being made: a thread that has seen its end finds nothing of
+/// it.
 void a_pool_ends_beside_its_children() {
   auto alive = std::make_shared<detail::atomic<int>>(0);
   std::optional<actor_pool<pooled>> pool{pool_options{.lifetime = static_cast<child_lifetime>(pick(3)),

@@ -10,12 +10,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace ramie::interleave {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// What epoll is to the poller: events of a level, until they have been told; and an interruption.
 class simulated_source final : public detail::event_source {
@@ -113,22 +116,62 @@ TEST(an_event_source, whose_role_is_shared_is_found) {
                wait_for_events<2>);
 }
 
-/// Two fibers install one each at once; the loser's has ended.
+/// A fiber holds up the only worker, while another sleeps, which the reserve has to run (reserve.cpp). The reserve
+/// rests in the source; when the worker gets on, both have to agree who is in there for the event that comes then.
+void wait_beside_a_reserve() {
+  const with_monitor monitored;
+  simulated_source source;
+  runtime_options o = workers(1);
+  o.spare_workers = 1;
+  runtime rt{o};
+  std::int64_t told_ns = 0;
+  detail::atomic<bool> hogged{true};
+  auto waiter = rt.spawn([&] {
+    rt.internals().events.install(source);
+    source.await();
+    check(detail::now_ns() - told_ns < 50'000'000, "nobody was in the source");
+  });
+  auto sleeper = rt.spawn([&] {
+    for (std::uint64_t i = pick(3); i != 0; --i) this_fiber::sleep_for(1ms);
+    hogged.store(false, std::memory_order_release);
+  });
+  auto hog = rt.spawn([&] {
+    while (hogged.load(std::memory_order_acquire)) detail::os_sleep(500'000);
+    detail::os_sleep(1000 * pick(3000));
+  });
+  hog.join();
+  sleeper.join();
+  detail::os_sleep(1000 * pick(40'000));
+  while (!source.is_waited_for()) detail::os_sleep(1000);
+  told_ns = detail::now_ns();
+  source.happen();
+  waiter.join();
+}
+TEST(an_event_source, has_somebody_in_it_when_the_reserve_has_left) {
+  expect_sound("events, a reserve", {.seeds = 400, .steps_most = 400'000, .time_flies = false}, wait_beside_a_reserve);
+}
+TEST(an_event_source, left_alone_by_the_reserve_is_found) {
+  expect_found(plant::source_left_alone, "the reserve leaves the source alone",
+               {.seeds = 20'000, .steps_most = 400'000, .time_flies = false}, wait_beside_a_reserve);
+}
+
+/// Two fibers install one each at once; the loser's has ended. A third worker looks into the winner's, which it did not
+/// make.
 void install_two() {
   std::array<std::unique_ptr<simulated_source>, 2> sources;
-  runtime rt{workers(2)};
+  runtime rt{workers(3)};
   std::vector<join_handle<void>> fibers;
   for (auto& mine : sources)
     fibers.push_back(rt.spawn([&] {
       mine = std::make_unique<simulated_source>();
-      rt.internals().events.install(*mine);
-      this_fiber::yield();
+      check(!rt.internals().events.install(*mine).is_waited_for(), "somebody waits for it");
+      this_fiber::sleep_for(std::chrono::microseconds{pick(3)});
     }));
   for (auto& f : fibers) f.join();
   rt.shutdown();
   for (const auto& s : sources) check(s->ended() == 1, "a source was not ended once");
 }
-TEST(an_event_source, is_installed_once) { expect_sound("two sources", {.seeds = 1500}, install_two); }
+TEST(an_event_source, is_installed_once) { expect_sound("two sources", {.seeds = 2000}, install_two); }
 
 }  // namespace
 }  // namespace ramie::interleave

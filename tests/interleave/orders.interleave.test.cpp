@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 // ---- requests to stop ----------------------------------------------------------------------------------------------
 
 /// How a fiber hears that it is to stop.
-enum class by : std::uint8_t { polling, waiting, a_strand, a_region, a_blocking_call };
+enum class by : std::uint8_t { polling, asking_why, waiting, a_strand, a_region, a_blocking_call, spawning };
 
 void hear_of_it(by how) {
   channel<int> never;
@@ -32,6 +32,12 @@ void hear_of_it(by how) {
     switch (how) {
       case by::polling:
         while (!this_fiber::stop_requested()) {
+          detail::spin_pause();
+          this_fiber::yield();
+        }
+        return;
+      case by::asking_why:
+        while (this_fiber::why_stopped() == this_fiber::stop_cause::none) {
           detail::spin_pause();
           this_fiber::yield();
         }
@@ -44,6 +50,12 @@ void hear_of_it(by how) {
         this_fiber::throw_if_stopped();
         never.recv();
         break;
+      case by::spawning:
+        for (;;) {
+          spawn([] {}).detach();
+          detail::os_sleep(1000 * pick(4));
+          this_fiber::yield();
+        }
     }
   } catch (const cancelled&) {
     return;
@@ -77,10 +89,110 @@ void stop_after_writing() {
 TEST(a_request_to_stop, hands_over_what_was_written_before) {
   const exploration how{.seeds = 1500, .time_flies = false};
   expect_sound("stop, polled", how, stop_after_writing<by::polling>);
+  expect_sound("stop, asked why", how, stop_after_writing<by::asking_why>);
   expect_sound("stop, waiting", how, stop_after_writing<by::waiting>);
   expect_sound("stop, strand", how, stop_after_writing<by::a_strand>);
   expect_sound("stop, region", how, stop_after_writing<by::a_region>);
   expect_sound("stop, blocking", how, stop_after_writing<by::a_blocking_call>);
+}
+
+/// As before, and it is its runtime that ends.
+template <by how>
+void shut_down_after_writing() {
+  int written = 0;
+  runtime rt{workers(2)};
+  auto fiber = rt.spawn([&] {
+    if (pick(2) == 0) this_fiber::yield();
+    hear_of_it(how);
+    check(written == 1, "what was written before the shutdown is not seen");
+  });
+  simulated_thread joiner{[&] {
+    try {
+      fiber.join();
+    } catch (const cancelled&) {  // it had not begun
+      check(written == 1, "what was written before the shutdown is not seen by the joiner");
+    }
+  }};
+  wait_a_little();
+  written = 1;
+  rt.shutdown();
+}
+TEST(a_shutdown, hands_over_what_was_written_before) {
+  const exploration how{.seeds = 1500, .time_flies = false};
+  expect_sound("shutdown, polled", how, shut_down_after_writing<by::polling>);
+  expect_sound("shutdown, asked why", how, shut_down_after_writing<by::asking_why>);
+  expect_sound("shutdown, waiting", how, shut_down_after_writing<by::waiting>);
+  expect_sound("shutdown, strand", how, shut_down_after_writing<by::a_strand>);
+  expect_sound("shutdown, region", how, shut_down_after_writing<by::a_region>);
+  expect_sound("shutdown, spawning", how, shut_down_after_writing<by::spawning>);
+}
+
+/// The call has begun, so it is waited for, however it ends beside the request.
+void stop_amid_a_blocking_call() {
+  runtime rt{workers(1)};
+  for (int i = 0; i < 2; ++i) {
+    auto fiber = rt.spawn([] {
+      int result = 0;
+      try {
+        blocking([&] {
+          wait_a_little();
+          result = 5;
+        });
+      } catch (const cancelled&) {
+        check(result == 0, "a call that was withdrawn ran");
+        return;
+      }
+      check(result == 5, "what the call wrote is not seen");
+    });
+    {
+      simulated_thread outside{[&] {
+        wait_a_little();
+        fiber.request_stop();
+      }};
+    }
+    try {
+      fiber.join();
+    } catch (const cancelled&) {
+    }
+  }
+}
+TEST(a_request_to_stop, waits_for_a_blocking_call_that_has_begun) {
+  expect_sound("stop amid a blocking call", {.seeds = 3000}, stop_amid_a_blocking_call);
+}
+
+/// More strands than a stop copies, some of which begin or end meanwhile.
+void stop_many_strands() {
+  runtime rt{workers(2)};
+  detail::atomic<int> ended{0};
+  constexpr int n = 4;
+  auto fiber = rt.spawn([&] {
+    scope s;
+    for (int i = 0; i < n; ++i)
+      s.spawn(fiber_options{.name = "child"}, [&] {
+        channel<int> never;
+        try {
+          if (pick(3) != 0) never.recv();
+        } catch (const cancelled&) {
+        }
+        ended.fetch_add(1, std::memory_order_relaxed);
+      });
+    if (pick(2) == 0) s.cancel();
+    s.join();
+  });
+  wait_a_little();
+  fiber.request_stop();
+  try {
+    fiber.join();
+  } catch (const cancelled&) {
+  }
+  check(ended.load(std::memory_order_relaxed) <= n, "a child ran twice");
+}
+TEST(a_request_to_stop, reaches_all_strands) {
+  expect_sound("stop many strands", {.seeds = 2000, .time_flies = false}, stop_many_strands);
+}
+TEST(a_request_to_stop, that_does_not_know_a_strand_is_found) {
+  expect_found(plant::strand_unlinked, "stop, strand unlinked", {.seeds = 20'000, .time_flies = false},
+               stop_many_strands);
 }
 
 /// The stopper meets the stack when another fiber has it.
@@ -157,31 +269,95 @@ TEST(an_end, of_all_senders_hands_over_what_they_wrote) { expect_sound("senders"
 // ---- what fibers of one family make late
 // -----------------------------------------------------------------------------
 
-/// Branches that use their fiber's locals, and children that ask for its name, while it makes the place for them.
-void make_extras_late() {
-  static fiber_local<int> first{[] { return 1; }};
-  static fiber_local<int> second{[] { return 2; }};
-  spawn(fiber_options{.name = "owner"}, [] {
-    fork_join(
-        [] {
-          wait_a_little();
-          check(*first == 1, "a wrong value");
-        },
-        [] {
-          wait_a_little();
-          check(*second == 2, "a wrong value");
+/// Branches that use their fiber's locals at once, when it has no place for any yet. Making a value takes a while, so
+/// that what was looked for in vain is there when it is added.
+void make_locals_at_once() {
+  static fiber_local<int> first{[] {
+    wait_a_little();
+    return 1;
+  }};
+  static fiber_local<int> second{[] {
+    wait_a_little();
+    return 2;
+  }};
+  for (int i = 0; i < 4; ++i)
+    spawn([] {
+      detail::atomic<int> there{0};
+      const auto meet = [&there] {
+        there.fetch_add(1, std::memory_order_relaxed);
+        for (int k = 0; k < 40 && there.load(std::memory_order_relaxed) != 2; ++k) detail::os_sleep(500);
+      };
+      fork_join(
+          [&] {
+            meet();
+            wait_a_little();
+            check(*first == 1, "a wrong value");
+            check(*second == 2, "a wrong value");
+          },
+          [&] {
+            meet();
+            check(*second == 2, "a wrong value");
+            wait_a_little();
+            check(*first == 1, "a wrong value");
+          });
+    }).join();
+}
+TEST(extras, may_be_made_at_once) { expect_sound("locals at once", {.seeds = 2000}, in_runtime(make_locals_at_once)); }
+
+/// Children that ask for the name of their scope's owner, and wait, while it opens its first region.
+void open_a_region_late() {
+  for (int i = 0; i < 3; ++i)
+    spawn(fiber_options{}, [] {
+      scope s;
+      detail::atomic<bool> begun{false};
+      for (int k = 0; k < 2; ++k)
+        s.spawn([&begun] {
+          begun.store(true, std::memory_order_relaxed);
+          for (int n = 0; n < 3; ++n) {
+            check(this_fiber::name().empty(), "a wrong name");
+            this_fiber::sleep_for(std::chrono::microseconds{pick(3)});
+          }
         });
+      for (int k = 0; k < 40 && !begun.load(std::memory_order_relaxed); ++k) detail::os_sleep(500);
+      with_timeout(1h, [] { this_fiber::sleep_for(1us); });
+      s.join();
+    }).join();
+}
+TEST(extras, may_be_made_late) { expect_sound("a late region", {.seeds = 2000}, in_runtime(open_a_region_late)); }
+
+/// A child that waits is stopped by way of its scope's owner, just when that one opens its first region.
+void stop_beside_a_late_region() {
+  runtime rt{workers(2)};
+  auto owner = rt.spawn([] {
     scope s;
     s.spawn([] {
-      wait_a_little();
-      check(this_fiber::name() == "owner", "a wrong name");
-      this_fiber::sleep_for(1us);
+      channel<int> never;
+      try {
+        never.recv();
+      } catch (const cancelled&) {
+      }
     });
-    with_timeout(1h, [] { this_fiber::sleep_for(1us); });
+    detail::os_sleep(500 * pick(40));  // the child is stolen
+    try {
+      for (int i = 0; i < 3; ++i) with_timeout(1h, [] { this_fiber::sleep_for(1us); });
+    } catch (const cancelled&) {
+    }
     s.join();
-  }).join();
+  });
+  {
+    simulated_thread outside{[&] {
+      wait_a_little();
+      owner.request_stop();
+    }};
+  }
+  try {
+    owner.join();
+  } catch (const cancelled&) {
+  }
 }
-TEST(extras, may_be_made_late) { expect_sound("extras", {.seeds = 2000}, in_runtime(make_extras_late)); }
+TEST(extras, may_be_made_beside_a_stop) {
+  expect_sound("stop beside a late region", {.seeds = 2000, .time_flies = false}, stop_beside_a_late_region);
+}
 
 // ---- the end of a runtime
 // --------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ struct exploration {
   bool late_stores = true;             // stores become visible late, as on x86-64 or on weaker memory
   bool time_flies = true;              // deadlines may come while other threads can run
   bool warm_up = true;                 // a run before the first, so that caches are filled
+  bool each_alone = false;             // each run in a process where nothing was made before; some milliseconds each
 };
 
 /// Called at each start of a thread: if it returns true, the start fails as if the system refused.
@@ -75,5 +76,7 @@ class simulated_thread {
 /// As gtest assertions: no seed fails; or, with the bug planted, one does, and fails again when replayed.
 void expect_sound(const char* name, const exploration& how, const std::function<void()>& body);
 void expect_found(plant bug, const char* name, const exploration& how, const std::function<void()>& body);
+/// As expect_found, and what is found is a race on plain data.
+void expect_race_found(plant bug, const char* name, const exploration& how, const std::function<void()>& body);
 
 }  // namespace ramie::interleave

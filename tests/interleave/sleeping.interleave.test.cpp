@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
+#include <mutex>
 
 namespace ramie::interleave {
 namespace {
@@ -108,6 +110,79 @@ void distract_a_thief() {
 }
 TEST(fork_jobs, whose_thief_is_distracted_get_another) {
   expect_sound("a distracted thief", short_runs, distract_a_thief);
+}
+
+// ---- work for one worker alone -------------------------------------------------------------------------------------
+
+/// What is sent to a worker comes just when it falls asleep.
+void send_to_one_that_falls_asleep() {
+  runtime_options o = workers(1);
+  o.placement = placement::dedicated;
+  runtime rt{o};
+  for (int i = 0; i < 5; ++i) {
+    detail::os_sleep(500 * pick(120));
+    check(rt.spawn([] { return 7; }).join() == 7, "a wrong result");
+  }
+}
+TEST(an_inbox, wakes_its_worker) {
+  expect_sound("send to one that falls asleep", {.seeds = 2000, .steps_most = 30'000}, send_to_one_that_falls_asleep);
+}
+
+/// Says whether it has work without its lock, as a user's may.
+class counting_policy final : public scheduling_policy {
+ public:
+  void put(runnable r, int) noexcept override {
+    const std::lock_guard guard{lock_};
+    waiting_.push(r);
+    count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  runnable take(int) noexcept override {
+    const std::lock_guard guard{lock_};
+    const runnable r = waiting_.pop();
+    if (r) count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    return r;
+  }
+  [[nodiscard]] bool has_work(int) const noexcept override { return count_.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  detail::spin_lock lock_;
+  runnable_queue waiting_;
+  detail::atomic<int> count_{0};
+};
+
+void give_to_a_policy() {
+  runtime_options o = workers(1);
+  o.policy = std::make_shared<counting_policy>();
+  runtime rt{o};
+  for (int i = 0; i < 5; ++i) {
+    detail::os_sleep(500 * pick(120));
+    check(rt.spawn([] { return 7; }).join() == 7, "a wrong result");
+  }
+}
+TEST(a_policy, wakes_a_worker_that_falls_asleep) {
+  expect_sound("give to a policy", {.seeds = 2000, .steps_most = 30'000}, give_to_a_policy);
+}
+
+/// The only timer is that of a worker which is held up: the monitor has to fire it, and rests until somebody wakes up.
+void need_the_monitor() {
+  const with_monitor monitored;
+  runtime rt{workers(2)};
+  for (int round = 0; round < 2; ++round) {
+    detail::os_sleep(5'000'000 * pick(12));
+    rt.run([] {
+      detail::atomic<bool> over{false};
+      auto timed = spawn([&] {
+        this_fiber::sleep_for(1ms);
+        over.store(true, std::memory_order_release);
+      });
+      this_fiber::yield();
+      while (!over.load(std::memory_order_acquire)) detail::os_sleep(200'000);
+      timed.join();
+    });
+  }
+}
+TEST(the_monitor, is_roused_by_a_worker_that_wakes_up) {
+  expect_sound("need the monitor", {.seeds = 600, .steps_most = 60'000}, need_the_monitor);
 }
 
 }  // namespace

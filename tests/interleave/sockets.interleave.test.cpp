@@ -140,5 +140,80 @@ TEST(sockets, in_two_selects_at_once) {
   expect_sound("two selects on sockets", {.seeds = 10'000, .steps_most = 100'000}, two_selects_on_two_sockets);
 }
 
+/// An owner closes a record and gives it back while calls that began before end, refused or not; the record is reused
+/// at once, by the owner or another thread. Those that still leave must do nothing to the next file. A call uses the
+/// number, which nobody else may write meanwhile, and a call that is refused sees what was done before the close.
+void give_back_amid_calls() {
+  using namespace net::detail;
+  descriptor* const d = open_descriptor(-1, endings::pass);
+  descriptor* next = nullptr;
+  detail::atomic<int> begun{0};
+  int before_the_close = 0;
+  {
+    const auto call = [&] {
+      wait_a_little();
+      const possible_use during{*d};
+      begun.fetch_add(1, std::memory_order_relaxed);
+      if (during) check(d->fd == -1, "a strange number");
+      else check(before_the_close == 1, "refused, and what was done before the close is not seen");
+    };
+    simulated_thread one{call};
+    simulated_thread two{call};
+    simulated_thread other{[] {
+      wait_a_little();
+      give_back(*open_descriptor(-1, endings::pass));
+    }};
+    simulated_thread owner{[&] {
+      before_the_close = 1;
+      close_descriptor(*d);
+      while (begun.load(std::memory_order_relaxed) != 2) wait_a_little();
+      give_back(*d);
+      next = open_descriptor(-1, endings::pass);
+    }};
+  }
+  check(static_cast<bool>(possible_use{*next}), "the next file was closed by a call of the one before");
+  check(next->users.load(std::memory_order_relaxed) == 0, "a call of the file before was counted for the next");
+  give_back(*next);
+  descriptor* const a = open_descriptor(-1, endings::pass);
+  descriptor* const b = open_descriptor(-1, endings::pass);
+  check(a != b, "a record is free twice");
+  give_back(*a);
+  give_back(*b);
+}
+TEST(sockets, given_back_amid_calls) {
+  expect_sound("given back amid calls", {.seeds = 30'000, .steps_most = 20'000}, give_back_amid_calls);
+}
+TEST(sockets, freed_amid_a_call_are_found) {
+  expect_found(plant::record_freed_amid_call, "a record that is freed early", {.seeds = 30'000, .steps_most = 20'000},
+               give_back_amid_calls);
+}
+
+/// N5: an event that was fetched before its record was given back comes late, and says that the peer has hung up.
+void event_of_a_recycled_record() {
+  using namespace net::detail;
+  descriptor* const d = open_descriptor(-1, endings::last);
+  const std::uint32_t fetched = d->generation.load(std::memory_order_relaxed) & descriptor::generation_mask;
+  descriptor* next = nullptr;
+  {
+    simulated_thread poller{[&] {
+      wait_a_little();
+      signal(*d, direction::in, descriptor::hung_up, &fetched);
+    }};
+    wait_a_little();
+    give_back(*d);
+    next = open_descriptor(-1, endings::last);
+  }
+  check(next == d, "the record was not reused");
+  check(next->in.is(descriptor::ready), "a new file counts as hung up");
+  give_back(*next);
+}
+TEST(sockets, of_a_recycled_record_hear_of_no_event_before) {
+  expect_sound("an event of a recycled record", {.seeds = 5000, .steps_most = 20'000}, event_of_a_recycled_record);
+}
+TEST(sockets, told_of_an_event_before_are_found) {
+  expect_found(plant::generation_ignored, "an event whose generation is ignored", {.seeds = 5000, .steps_most = 20'000},
+               event_of_a_recycled_record);
+}
+
 }  // namespace
 }  // namespace ramie::interleave

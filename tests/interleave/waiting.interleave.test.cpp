@@ -160,7 +160,7 @@ TEST(waiting, for_ends_misses_none) {
   expect_sound("ends", {.seeds = 1500, .steps_most = 200'000}, end_while_selected);
 }
 
-/// The last receiver goes amid sends, whose elements are senders of answers: whoever waits for one learns of it.
+/// The last receiver goes amid sends, whose elements are senders of answers: the waiter for one learns of it.
 void drop_the_last_receiver() {
   auto [to, from] = make_channel<sender<int>>(pick(3));
   {

@@ -108,7 +108,7 @@ weak_memory::location& weak_memory::use(engine& e, const void* at, std::uint64_t
   const std::uint32_t me = e.self().number;
   if (l.made_by != nobody && !happened_before(me, l.made_by, l.made))
     e.fail("an atomic is used by a thread to which its beginning was not handed over in order");
-  // Written without a store: its beginning, by whoever knows of it; or by the test itself.
+  // Written without a store: its beginning, by a thread that knows of it; or by the test itself.
   if (l.count == 0 || l[l.count - 1].value != newest) {
     l.count = 0;
     append(l, newest, nobody, 0, e.steps());

@@ -87,7 +87,7 @@ void do_anything() {
 TEST(three_workers, do_all_of_it_once) { expect_sound("three workers", {.seeds = 1500}, in_runtime(do_anything, 3)); }
 TEST(four_workers, do_all_of_it_once) { expect_sound("four workers", {.seeds = 1500}, in_runtime(do_anything, 4)); }
 
-/// With a timer, which hides a lost wake-up: whoever comes for it finds the work as well.
+/// With a timer, which hides a lost wake-up: the worker that comes for it finds the work as well.
 void forget_a_sleeper() {
   const auto hold_up = [] { detail::os_sleep(1000 * (20 + pick(50))); };
   auto timer = spawn([] { this_fiber::sleep_for(400us); });
@@ -172,6 +172,69 @@ TEST(spares, come_as_long_as_all_workers_are_stalled) {
 }
 TEST(spares, that_miss_their_call_are_found) {
   expect_found(plant::call_back_missed, "a call back missed", {.seeds = 20'000, .steps_most = 400'000}, need_a_spare);
+}
+
+// ---- the reserve ---------------------------------------------------------------------------------------------------
+
+/// Fibers sleep and wake, spawn and talk, while what computes comes and goes: so the reserve is called, gives away what
+/// it has, leaves, is held up itself, and is called again.
+void compute_and_wake() {
+  detail::atomic<int> hogs{0};
+  std::vector<join_handle<void>> fibers;
+  for (int i = 0; i < 3; ++i)
+    fibers.push_back(spawn([&hogs] {
+      hogs.fetch_add(1, std::memory_order_acq_rel);
+      detail::os_sleep(1'000'000 * (1 + pick(30)));
+      hogs.fetch_sub(1, std::memory_order_acq_rel);
+    }));
+  channel<int> between{0};
+  fibers.push_back(spawn([&between] {
+    for (int i = 0; i < 4; ++i) between.send(i);
+  }));
+  for (int i = 0; i < 4; ++i) {
+    this_fiber::sleep_for(std::chrono::microseconds{pick(4000)});
+    check(between.recv() == i, "a message was lost");
+    fibers.push_back(spawn([] { this_fiber::sleep_for(std::chrono::microseconds{pick(2000)}); }));
+    if (pick(4) == 0) detail::os_sleep(1'000'000 * pick(8));  // now this is what holds the reserve up
+  }
+  for (auto& f : fibers) f.join();
+  check(hogs.load(std::memory_order_relaxed) == 0, "something ended early");
+}
+
+void need_a_reserve() {
+  const with_monitor monitored;
+  runtime_options o = workers(1 + static_cast<int>(pick(2)));
+  o.spare_workers = 1;
+  runtime rt{o};
+  rt.run(compute_and_wake);
+}
+TEST(reserves, run_what_wakes_beside_what_computes) {
+  expect_sound("reserve", {.seeds = 600, .steps_most = 400'000}, need_a_reserve);
+}
+TEST(reserves, that_keep_what_they_have_are_found) {
+  expect_found(plant::reserve_keeps_all, "reserve keeps all", {.seeds = 20'000, .steps_most = 400'000}, need_a_reserve);
+}
+
+/// The only spare is wanted after that, too: the count of those on duty is right.
+void need_a_reserve_and_a_spare() {
+  const with_monitor monitored;
+  runtime_options o = workers(1);
+  o.spare_workers = 1;
+  runtime rt{o};
+  rt.run([] {
+    compute_and_wake();
+    detail::atomic<bool> ran{false};
+    auto other = spawn([&ran] { ran.store(true, std::memory_order_release); });
+    while (!ran.load(std::memory_order_acquire)) detail::os_sleep(long_ns / 8);
+    other.join();
+  });
+}
+TEST(reserves, leave_the_spares_as_they_were) {
+  expect_sound("reserve and spare", {.seeds = 600, .steps_most = 400'000}, need_a_reserve_and_a_spare);
+}
+TEST(reserves, that_leave_when_they_are_spares_are_found) {
+  expect_found(plant::reserve_leaves_as_spare, "reserve leaves as a spare", {.seeds = 20'000, .steps_most = 400'000},
+               need_a_reserve_and_a_spare);
 }
 
 /// A monitor looks at three workers that come and go.

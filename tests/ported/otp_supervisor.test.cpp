@@ -90,8 +90,7 @@ class otp_supervisors : public with_workers {
 };
 INSTANTIATE_TEST_SUITE_P(workers, otp_supervisors, few_and_many());
 
-// ---- how they start and stop
-// -----------------------------------------------------------------------------------------
+// ---- how they start and stop ---------------------------------------------------------------------------------------
 
 TEST_P(otp_supervisors, sup_start_normal) {
   program([] {
@@ -155,8 +154,7 @@ TEST_P(otp_supervisors, sup_stop) {
   });
 }
 
-// ---- changes of what there is to supervise
-// ---------------------------------------------------------------------------
+// ---- changes of what there is to supervise -------------------------------------------------------------------------
 
 TEST_P(otp_supervisors, child_adm) {
   program([] {
@@ -219,8 +217,7 @@ TEST_P(otp_supervisors, extra_return) {
   });
 }
 
-// ---- lifetimes
-// -------------------------------------------------------------------------------------------------------
+// ---- lifetimes -----------------------------------------------------------------------------------------------------
 
 // {permanent,transient,temporary}_{normal,shutdown,abnormal}. OTP keeps the specification of a transient child that has
 // ended normally; here it is gone.
@@ -270,8 +267,7 @@ TEST_P(otp_supervisors, temporary_bystander) {
   });
 }
 
-// ---- strategies
-// ------------------------------------------------------------------------------------------------------
+// ---- strategies ----------------------------------------------------------------------------------------------------
 
 /// Which of three children are others after the one in the middle failed?
 std::vector<bool> restarted(restart strategy) {
@@ -395,8 +391,7 @@ TEST_P(otp_supervisors, hanging_restart_loop) {
   });
 }
 
-// ---- pools
-// -----------------------------------------------------------------------------------------------------------
+// ---- pools ---------------------------------------------------------------------------------------------------------
 
 // simple_one_for_one, simple_one_for_one_extra, simple_one_for_one_corruption: each child comes back as itself.
 TEST_P(otp_supervisors, simple_one_for_one) {
@@ -453,8 +448,7 @@ TEST_P(otp_supervisors, do_not_save_child_specs_for_temporary_children) {
   });
 }
 
-// ---- trees
-// -----------------------------------------------------------------------------------------------------------
+// ---- trees ---------------------------------------------------------------------------------------------------------
 
 // child_unlink: that a child takes back its links does not hide it from its supervisor. (Supervision is no link here.)
 TEST_P(otp_supervisors, child_unlink) {
@@ -542,11 +536,10 @@ TEST_P(otp_supervisors, count_children) {
   });
 }
 
-// ---- significant children
-// --------------------------------------------------------------------------------------------
+// ---- significant children ------------------------------------------------------------------------------------------
 
 // significant_temporary, significant_transient, significant_simple, nonsignificant_*, significant_bystander: by
-// auto_shutdown, lifetime and reason. Whoever is ended by its supervisor does not count.
+// auto_shutdown, lifetime and reason. A child that its supervisor ends does not count.
 TEST_P(otp_supervisors, significant) {
   program([] {
     for (const auto mode : {auto_shutdown::never, auto_shutdown::any_significant, auto_shutdown::all_significant}) {

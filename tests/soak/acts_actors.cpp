@@ -1,8 +1,11 @@
 // Acts with actors.
+#include "../otp_model.hpp"
 #include "soak.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -146,12 +149,22 @@ void mailboxes(dice& d) {
   ref.join();
 }
 
+/// Random programs against the reference of tests/otp_reference.hpp.
+void models(dice& d) {
+  for (int i = 0; i < 10 * scale; ++i) {
+    otp_model::program program{[&](std::uint32_t n) { return static_cast<std::uint32_t>(d.next() % n); },
+                               [](const std::string& wrong) { fail(wrong); }, 200'000};
+    program.run(12);
+  }
+}
+
 }  // namespace
 
-const std::array<named_act, 5> actor_acts{{{"sums", &sums},
+const std::array<named_act, 6> actor_acts{{{"sums", &sums},
                                            {"rings", &rings},
                                            {"deaths", &deaths},
                                            {"supervision", &supervision},
-                                           {"mailboxes", &mailboxes}}};
+                                           {"mailboxes", &mailboxes},
+                                           {"models", &models}}};
 
 }  // namespace soak

@@ -68,7 +68,7 @@ struct named_act {
 
 /// acts.cpp, acts_actors.cpp, acts_ends.cpp
 extern const std::array<named_act, 6> plain_acts;
-extern const std::array<named_act, 5> actor_acts;
+extern const std::array<named_act, 6> actor_acts;
 extern const std::array<named_act, 6> end_acts;
 
 }  // namespace soak

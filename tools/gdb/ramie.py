@@ -13,6 +13,8 @@ The commands need no debugging information of the library: it holds a table of i
 own information helps, of course, and the printers need it.
 """
 
+import ipaddress
+import os
 import re
 import struct
 import time
@@ -208,12 +210,31 @@ class Fiber:
         where = word(site + layout["wait_site.where"])
         if where and half(where + 16):
             self.state += f", at {text(word(where), 400)}:{half(where + 16)}"
+        if "io_reasons" in layout and layout["io_reasons"] <= reason < layout["io_reasons.end"]:
+            what = "writable" if read(site + layout["io_wait_site.writes"], 1) != b"\0" else "readable"
+            self.state += f", descriptor {(fd := half(site + layout['io_wait_site.fd']))}{now.peer(fd)}, to be {what}"
         if reason == layout["mutex_reason"]:
             holder = word(word(site + layout["owned_wait_site.owner"]))
             if holder & 1:
                 self.state += ", which a plain thread holds"
             elif holder and word(holder + layout["stack.occupant"]):
                 self.state += f", which {Task(layout, word(holder + layout['stack.occupant'])).title()} holds"
+
+
+def endpoint(column):
+    """`0100007F:1F90` is 127.0.0.1:8080: words of the machine's order, then the port."""
+    words, port = column.split(":")
+    packed = b"".join(struct.pack("=I", int(words[i : i + 8], 16)) for i in range(0, len(words), 8))
+    return ("{}:{}" if len(packed) == 4 else "[{}]:{}").format(ipaddress.ip_address(packed), int(port, 16))
+
+
+def sockets(process):
+    """Their peers, as the kernel tells; where they are bound if they have none."""
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        path = f"{process}/net/{table}"
+        for line in list(open(path, encoding="ascii"))[1:] if os.path.exists(path) else ():
+            _, own, peer, *_, number = line.split()[:10]
+            yield f"socket:[{number}]", f", at {endpoint(own)}" if peer.endswith(":0000") else f", to {endpoint(peer)}"
 
 
 class Now:
@@ -226,6 +247,12 @@ class Now:
         self.live = connection is not None and connection.type == "native"
         if self.live:
             self.known = max(self.known, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+        self.peers = None
+
+    def peer(self, fd):
+        process = f"/proc/{gdb.selected_inferior().pid}"
+        self.peers = self.peers or (dict(sockets(process)) if self.live else {})
+        return self.peers.get(os.readlink(f"{process}/fd/{fd}"), "") if self.peers else ""
 
     def since(self, then):
         """In words, for a sentence."""
