@@ -6,6 +6,7 @@
 #include <lab/harness/runner.hpp>
 #include <lab/harness/runtime_facts.hpp>
 #include <lab/load/measure.hpp>
+#include <lab/workloads/across.hpp>
 #include <lab/workloads/echo.hpp>
 #include <lab/workloads/registry.hpp>
 
@@ -76,7 +77,7 @@ class command_line {
   }
 
   void add_load() {
-    CLI::App* load = add("load", "drives an echo server of another system, as the workload echo does ramie's",
+    CLI::App* load = add("load", "drives a server of another system, as the workloads echo and http do ramie's",
                          [this] { return run_load(load_); });
     load->group("Commands");
     load->add_option("--system", load_.system, "its name in the record")->capture_default_str();
@@ -88,16 +89,22 @@ class command_line {
         ->capture_default_str()
         ->check(CLI::Range(1, runs_max));
     load->add_option("--warmup", load_.warmup, "accepted for the sake of sameness; see --warm-up");
-    for (const parameter& p : echo_parameters()) {
-      std::int64_t& value = load_.parameters[p.name] = p.standard;
+    for (const parameter& p : http_parameters()) {
+      std::int64_t& value = load_.parameters[p.name] = p.name == "http" ? 0 : p.standard;
       load->add_option("--" + p.name, value, p.help)->capture_default_str()->check(CLI::Range(p.min, p.max));
     }
     load->add_option("server", load_.server, "the command that starts it, after --")->required();
-    CLI::App* server =
-        add(echo_server_command, "the server of the workload echo", [this] { return serve_echo(load_.workers); });
+    CLI::App* server = add(echo_server_command, "the server of the workload echo",
+                           [this] { return serve_echo(load_.style, load_.workers); });
     server->group("");
     server->add_option("--style", load_.style);
     server->add_option("--workers", load_.workers)->check(CLI::Range(1, workers_max));
+#ifdef RAMIE_LAB_CLUSTER
+    CLI::App* far =
+        add(across_far_command, "the other process of experiment 8", [this] { return serve_across(load_.workers); });
+    far->group("");
+    far->add_option("--workers", load_.workers)->check(CLI::Range(1, workers_max));
+#endif
   }
 
   void add_small_ones() {

@@ -198,6 +198,22 @@ TEST(ramie_lab, drives_servers_of_its_own_and_of_others_alike) {
   }
 }
 
+#ifdef RAMIE_LAB_CLUSTER
+TEST(ramie_lab, measures_between_two_processes) {
+  for (const auto& [name, more] :
+       {std::pair{"across_tell", "--size=64"}, std::pair{"across_ask", "--workers=2"},
+        std::pair{"across_fan_out", "--members=3"}, std::pair{"across_queue", "--fibers=4"}}) {
+    const child_outcome outcome = run_lab({name, "--count=50", "--runs=2", "--json", more});
+    ASSERT_TRUE(outcome.ended_well()) << name << ": " << outcome.describe();
+    const json j = objects_in(outcome.output).at(0);
+    EXPECT_EQ(j.at("seconds").size(), 2U) << name;
+    EXPECT_TRUE(j.at("ok")) << name;
+    EXPECT_EQ(j.at("units"), std::string{name} == "across_fan_out" ? 150 : 50);
+    EXPECT_EQ(j.at("figures").at("processor_ns_per_unit").size(), 2U);
+  }
+}
+#endif
+
 TEST(ramie_lab, tells_why_a_server_could_not_be_driven) {
   const child_outcome outcome = run_lab({"load", "--", "/no/such/server"});
   EXPECT_EQ(outcome.exit_code, 1);

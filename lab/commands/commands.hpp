@@ -33,7 +33,7 @@ struct bench_options {
 /// The main job: every experiment in every style, a table, and a file with the results.
 int run_bench(const bench_options& options);
 
-/// Options of `load` besides those of the workload `echo`, whose parameters it takes.
+/// Options of `load` besides those of the workloads `echo` and `http`, whose parameters it takes.
 struct load_command_options {
   std::string system = "server";
   std::string style = "server";
@@ -44,7 +44,7 @@ struct load_command_options {
   std::vector<std::string> server;  // the command that starts it; style and number of workers are added
 };
 
-/// Drives an echo server that is not ramie's, and prints its record as JSON.
+/// Drives a server that is not ramie's, and prints its record as JSON.
 int run_load(const load_command_options& options);
 
 /// The whole program: reads and runs the command line. Prints exceptions and returns the exit code.

@@ -1,4 +1,4 @@
-// The command `load`: how a peer's echo server comes to the same record as ramie's.
+// The command `load`: how a peer's server of experiment 6 or 7 comes to the same record as ramie's.
 #include <lab/commands/commands.hpp>
 
 #include <lab/harness/results.hpp>
@@ -11,7 +11,7 @@
 namespace ramie::lab {
 
 int run_load(const load_command_options& options) {
-  const workload& w = *find_workload("echo");
+  const workload& w = *find_workload(options.parameters.at("http") == 0 ? "echo" : "http");
   const parameter_values values{options.parameters.begin(), options.parameters.end()};
   echo_request asked = echo_request_of(values);
   asked.workers = options.workers;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compare import budget, install, manifest, store
 from compare.cases import all_cases, matrix_cases, too_large
-from compare.plan import MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, mallocs_here, turns
+from compare.plan import MALLOCS, PACKAGES, USUAL_MALLOCS, Choice, PlanError, check_mallocs, command_of, fingerprint, make_plan, mallocs_here, turns
 from compare.progress import Progress, readable_time
 from compare.sampling import cores_for, take_sample
 from compare.verdict import summary_table
@@ -35,7 +35,8 @@ def arguments():
                         help="a list of numbers of workers (1,2; with --full up to 8 for what is shown against it)")
     parser.add_argument("--styles", type=words, default=(), help="only these styles of ramie")
     parser.add_argument("--placements", type=words, default=(), help="ramie also with these placements")
-    parser.add_argument("--mallocs", type=words, default=("glibc",), help=f"a list of {', '.join(MALLOCS)}: for skynet")
+    parser.add_argument("--mallocs", type=words, default=None,
+                        help=f"a list of {', '.join(MALLOCS)}: for what allocates much (glibc and, if it is here, mimalloc)")
     parser.add_argument("--matrix", action="store_true",
                         help="skynet by policy, stacks and malloc (those that are here), beside Boost.Fiber's; every combination, even if time runs out")
     size = parser.add_mutually_exclusive_group()
@@ -83,7 +84,8 @@ def chosen_peers(names):
 
 def notes_of(peer):
     return {"name": peer.name, "system": peer.system, "summary": peer.summary, "flags": peer.flags, "notes": peer.notes,
-            "version": install.read_state(peer).get("version", "")}
+            "version": install.read_state(peer).get("version", ""),
+            "parameters": {family: ability.parameters for family, ability in peer.abilities.items() if ability.parameters}}
 
 
 class Comparison:
@@ -211,13 +213,15 @@ def prepare(options):
     """(groups, choice, peers, results, path)"""
     choice = Choice(size=options.size, workloads=options.workload, peers=options.peers or (),
                     workers=tuple(int(w) for w in options.workers or ("1", "2")),
-                    spread=() if options.workers else SPREAD, styles=options.styles, mallocs=options.mallocs,
+                    spread=() if options.workers else SPREAD, styles=options.styles, mallocs=options.mallocs or ("glibc",),
                     placements=options.placements, runs=options.runs)
     if options.matrix:
         choice.workloads = choice.workloads or ("skynet",)
-        choice.mallocs = mallocs_here() if choice.mallocs == ("glibc",) else choice.mallocs
-        for name in sorted(set(MALLOCS) - set(choice.mallocs)):
-            print(f"without {name}", file=sys.stderr)
+    if not options.mallocs:
+        usual = tuple(MALLOCS) if options.matrix else USUAL_MALLOCS
+        choice.mallocs = tuple(name for name in usual if name in mallocs_here())
+        for name in sorted(set(usual) - set(choice.mallocs)):
+            print(f"without {name}; Debian's package is {PACKAGES[name]}", file=sys.stderr)
     check_mallocs(choice.mallocs)
     peers, missing_peers = chosen_peers(options.peers)
     known = ask_lab("list", "--json")

@@ -57,11 +57,12 @@ def provide(peer):
 
 
 def digest(peer):
-    """Of the sources: a change of them causes a new build."""
-    sums = hashlib.sha256()
+    """Of the sources, what they need and how they are built: a change causes a new build. The peer's page and the rest of its manifest are none
+    of it."""
+    sums = hashlib.sha256(repr((peer.packages, peer.programs, peer.files, peer.build, peer.version)).encode())
     for folder in (peer.folder, *(peer.folder.parent / name for name in peer.shared)):
         for path in sorted(folder.rglob("*")):
-            if path.is_file():
+            if path.is_file() and path.name not in ("README.md", "peer.ini"):
                 sums.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     return sums.hexdigest()[:16]
 

@@ -30,7 +30,7 @@ name = Tea
 build = cp tea.sh {build}/tea
 run = {build}/tea
 version = echo tea 1.0
-[skynet]
+[skynet-channel]
 styles = cup
 """
 
@@ -63,7 +63,7 @@ class Pretending(unittest.TestCase):
 class Comparisons(Pretending):
     def compare(self, *options):
         out, err = io.StringIO(), io.StringIO()
-        words = ["compare", "--workload=skynet", "--workers=1", "--rounds=3", *options]
+        words = ["compare", "--workload=skynet-channel", "--workers=1", "--rounds=3", "--mallocs=glibc", *options]
         with mock.patch("sys.argv", words), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = compare_main.main()
         return code, out.getvalue(), err.getvalue()
@@ -75,7 +75,7 @@ class Comparisons(Pretending):
         code, out, _ = self.compare()
         self.assertEqual(code, 0)
         samples = self.results()["samples"]
-        order = [(s["round"], s["contestant"]) for s in samples if s["group"] == "skynet, 1w"]
+        order = [(s["round"], s["contestant"]) for s in samples if s["group"] == "skynet-channel, 1w"]
         self.assertEqual(order, [(0, "ramie/channel"), (0, "tea/cup"), (1, "tea/cup"), (1, "ramie/channel"),
                                  (2, "ramie/channel"), (2, "tea/cup")])
         self.assertIn("10.0 x", out)
@@ -130,7 +130,7 @@ class Comparisons(Pretending):
 
     def test_the_matrix_measures_all_its_cells_again_and_again(self):
         with mock.patch.object(compare_main, "matrix_cases", lambda size: [
-                c for c in compare_main.all_cases(size) if c.family == "skynet"]), \
+                c for c in compare_main.all_cases(size) if c.family == "skynet-channel"]), \
                 mock.patch.object(compare_main, "mallocs_here", lambda: ("glibc",)):
             self.compare("--matrix", "--peers=none", "--minutes=5", "--placements=shared_queue")
         turns = [s["contestant"] for s in self.results()["samples"]]
@@ -145,12 +145,12 @@ class Comparisons(Pretending):
 
     def test_the_rest_of_the_first_round_is_left_out_when_time_is_up(self):
         out, err = io.StringIO(), io.StringIO()
-        words = ["compare", "--workers=1,2,3", "--workload=skynet", "--minutes=0.00001"]
+        words = ["compare", "--mallocs=glibc", "--workers=1,2,3", "--workload=skynet-channel", "--minutes=0.00001"]
         with mock.patch("sys.argv", words), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             self.assertEqual(compare_main.main(), 0)
         results = self.results()
-        self.assertEqual({s["group"] for s in results["samples"]}, {"skynet, 1w"})
-        self.assertEqual(results["left_out"], ["skynet, 2w", "skynet, 3w"])
+        self.assertEqual({s["group"] for s in results["samples"]}, {"skynet-channel, 1w"})
+        self.assertEqual(results["left_out"], ["skynet-channel, 2w", "skynet-channel, 3w"])
         self.assertIn("no time for 2 groups", err.getvalue())
         self.assertIsNotNone(results["finished"])
 
@@ -172,7 +172,7 @@ class Installing(Pretending):
         self.assertIn("build.log", state["reason"])
 
     def test_a_missing_program_is_named(self):
-        state = self.state(MANIFEST.replace("[skynet]", "programs = no-such-program-here\n[skynet]"))
+        state = self.state(MANIFEST.replace("[skynet-channel]", "programs = no-such-program-here\n[skynet-channel]"))
         self.assertEqual(state["reason"], "not here: no-such-program-here")
 
     def test_builds_once(self):

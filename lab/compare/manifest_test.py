@@ -2,7 +2,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from compare import manifest
+from compare import install, manifest
 
 GOOD = """
 [peer]
@@ -65,6 +65,14 @@ class Manifests(unittest.TestCase):
         for peer in peers.values():
             for name in peer.abilities:
                 self.assertIn(name, families, f"{peer.key}: there is no case {name}")
+
+
+class Pages(unittest.TestCase):
+    def test_every_peer_has_one(self):
+        for key, peer in manifest.read_all(install.PEERS).items():
+            page = peer.folder / "README.md"
+            self.assertTrue(page.is_file(), f"{key} lacks README.md: which choices, why, what was tried")
+            self.assertTrue(page.read_text(encoding="utf-8").startswith("# "), page)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,7 @@ import shlex
 from dataclasses import dataclass
 
 MALLOCS = {"glibc": "", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
-
-
+USUAL_MALLOCS = ("glibc", "mimalloc")  # of which the better one counts
 PACKAGES = {"tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc2.0"}
 
 
@@ -61,6 +60,10 @@ class Choice:
     placements: tuple = ()
     runs: int = 1
 
+    def least_ms(self, case):
+        """Tiny sizes mean nothing, however long they last."""
+        return 0 if self.size == "tiny" else case.least_ms
+
 
 def check_mallocs(names, load=ctypes.CDLL):
     """Throws PlanError for a missing one: the loader would only complain, and another malloc be measured."""
@@ -86,8 +89,9 @@ def mallocs_here():
     return tuple(found)
 
 
-def wanted(case, names):
-    return not names or case.workload in names or case.family in names or case.key in names
+def wanted(case, names, families):
+    """A name that is a family's means that alone; a workload's means all of its cases."""
+    return not names or case.key in names or case.family in names or (case.workload in names and case.workload not in families)
 
 
 def contestants_of(case, workers, choice, ramie_styles, peers, placements):
@@ -99,7 +103,7 @@ def contestants_of(case, workers, choice, ramie_styles, peers, placements):
             wanted_too = choice.placements or tuple(p for p in case.placements if p in placements)
             found += [Contestant("ramie", style, placement, malloc, stacks)
                       for placement in (("", *wanted_too) if style != "plain" else ("",))
-                      for stacks in ("", *case.stacks) for malloc in mallocs]
+                      for stacks in ("", *case.stacks) for malloc in (mallocs if style == case.styles[0] else ("glibc",))]
     for peer in peers.values():
         ability = peer.abilities.get(case.family)
         if ability is None or (ability.workers and workers not in ability.workers):
@@ -124,8 +128,9 @@ def make_plan(cases, choice, ramie_styles, peers, placements=()):
         if name not in known:
             raise PlanError(f"--workload {name}: there are {', '.join(sorted({case.family for case in cases}))}")
     groups, missing = [], []
+    families = {case.family for case in cases}
     for case in cases:
-        if not wanted(case, choice.workloads):
+        if not wanted(case, choice.workloads, families):
             continue
         for workers in workers_of(case, choice):
             contestants = contestants_of(case, workers, choice, ramie_styles, peers, placements)
@@ -161,6 +166,9 @@ def command_of(contestant, case, workers, choice, lab, peers):
     # A cold measurement would be warm in a second run of the same process.
     runs = 1 if case.experiment == "Memory" else choice.runs
     words += [f"--style={contestant.style}", f"--workers={workers}", f"--runs={runs}", f"--warmup={warmup}"]
+    least_ms = choice.least_ms(case)
+    if least_ms:
+        words += [f"--least-ms={least_ms}", *([f"--pause-ms={case.pause_ms}"] if case.pause_ms else [])]
     words += [f"--{name}={value}" for name, value in parameters.items()]
     if contestant.system != "ramie" and ability.server:
         words += ["--", *shlex.split(ability.server)]

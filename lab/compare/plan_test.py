@@ -9,7 +9,7 @@ from compare.manifest import Ability, Peer
 def peer(key="tea", styles=("cup",), workers=(), malloc=False, **more):
     return Peer(key=key, folder=Path("."), name=key, system=key, summary="", packages=(), programs=(), files=(), build=(),
                 run="{build}/tea --hot", version="", flags="", shared=(), warmup=2, environment={"A": "1"}, malloc=malloc, notes="",
-                abilities={"skynet": Ability(styles=styles, workers=workers, **more)})
+                abilities={"skynet-channel": Ability(styles=styles, workers=workers, **more)})
 
 
 RAMIE = {"skynet": ["plain", "fork_join", "channel"], "overhead": ["channel"]}
@@ -24,40 +24,44 @@ class Plans(unittest.TestCase):
         return plan.make_plan(self.cases, plan.Choice(**choice), RAMIE, self.peers)[0]
 
     def test_ramie_comes_first_and_only_in_styles_that_it_has(self):
-        group = self.groups(workloads=("skynet",), workers=(1,))[0]
+        group = self.groups(workloads=("skynet-channel",), workers=(1,))[0]
         self.assertEqual([c.key for c in group.contestants], ["ramie/channel", "tea/cup"])
 
     def test_what_ramie_lacks_is_named(self):
         _, missing = plan.make_plan(self.cases, plan.Choice(), RAMIE, self.peers)
         self.assertIn("pingpong", missing)
-        self.assertNotIn("skynet", missing)
+        self.assertNotIn("skynet-channel", missing)
 
     def test_workloads_choose_by_workload_family_or_case(self):
-        self.assertEqual({g.case.family for g in self.groups(workloads=("skynet",))}, {"skynet", "skynet-fork-join"})
+        self.assertEqual({g.case.family for g in self.groups(workloads=("skynet",))},
+                         {"skynet-channel", "skynet-fork-join", "skynet-bursts"})
         self.assertEqual({g.case.family for g in self.groups(workloads=("skynet-fork-join",))}, {"skynet-fork-join"})
         self.assertEqual(len(self.groups(workloads=("overhead n=1 x=1000",), workers=(1,))), 1)
+        families = {case.family for case in self.cases}
+        chosen = {case.key for case in self.cases if plan.wanted(case, ("stream", "memory"), families)}
+        self.assertEqual(chosen, {"stream", "memory"})  # not stream-unbuffered, which is of the same workload
         self.assertRaises(plan.PlanError, self.groups, workloads=("tee",))
 
     def test_a_peer_that_knows_one_worker_only(self):
         self.peers = {"tea": peer(workers=(1,))}
-        one, two = (self.groups(workloads=("skynet",), workers=(n,))[0] for n in (1, 2))
+        one, two = (self.groups(workloads=("skynet-channel",), workers=(n,))[0] for n in (1, 2))
         self.assertEqual(len(one.contestants), 2)
         self.assertEqual(len(two.contestants), 1)
 
     def test_a_style_that_knows_one_number_of_workers_only(self):
         self.peers = {"tea": peer(styles=("cup", "mug"), only={"mug": 1})}
-        one, two = (self.groups(workloads=("skynet",), workers=(n,))[0] for n in (1, 2))
+        one, two = (self.groups(workloads=("skynet-channel",), workers=(n,))[0] for n in (1, 2))
         self.assertEqual([c.key for c in one.contestants[1:]], ["tea/cup", "tea/mug"])
         self.assertEqual([c.key for c in two.contestants[1:]], ["tea/cup"])
 
     def test_mallocs_for_those_that_use_malloc(self):
         self.peers = {"tea": peer(), "pot": peer("pot", malloc=True)}
-        group = self.groups(workloads=("skynet",), workers=(1,), mallocs=("glibc", "mimalloc"))[0]
+        group = self.groups(workloads=("skynet-channel",), workers=(1,), mallocs=("glibc", "mimalloc"))[0]
         self.assertEqual([c.key for c in group.contestants],
                          ["ramie/channel", "ramie/channel+mimalloc", "tea/cup", "pot/cup", "pot/cup+mimalloc"])
 
     def test_placements(self):
-        group = self.groups(workloads=("skynet",), workers=(1,), placements=("shared_queue",))[0]
+        group = self.groups(workloads=("skynet-channel",), workers=(1,), placements=("shared_queue",))[0]
         self.assertEqual(group.contestants[1].key, "ramie/channel@shared_queue")
 
     def test_a_case_may_ask_for_placements_that_ramie_has(self):
@@ -68,7 +72,7 @@ class Plans(unittest.TestCase):
     def test_more_workers_for_what_is_shown_against_them(self):
         choice = plan.Choice(workers=(1, 2), spread=(1, 4, 8), workloads=("skynet",))
         groups, _ = plan.make_plan(cases.all_cases("full"), choice, RAMIE, self.peers)
-        self.assertEqual([g.workers for g in groups if g.case.family == "skynet"], [1, 2, 4, 8])
+        self.assertEqual([g.workers for g in groups if g.case.family == "skynet-channel"], [1, 2, 4, 8])
         self.assertEqual([g.workers for g in groups if g.case.family == "skynet-fork-join"], [1, 2])
 
     def test_a_case_for_which_one_worker_says_nothing(self):
@@ -100,7 +104,7 @@ class Plans(unittest.TestCase):
         self.assertLessEqual({"--placement=round_robin", "--stacks=pooled"}, set(words))
 
     def test_commands(self):
-        group = self.groups(workloads=("skynet",), workers=(2,))[0]
+        group = self.groups(workloads=("skynet-channel",), workers=(2,))[0]
         choice = plan.Choice(runs=3)
         words, environment = plan.command_of(group.contestants[0], group.case, 2, choice, "ramie-lab", self.peers)
         self.assertEqual(words[:3], ["ramie-lab", "skynet", "--json"])
@@ -113,12 +117,12 @@ class Plans(unittest.TestCase):
 
     def test_a_peer_may_overrule_parameters_and_warmup(self):
         self.peers = {"tea": peer(warmup=9, parameters={"leaves": "10"})}
-        group = self.groups(workloads=("skynet",), workers=(1,))[0]
+        group = self.groups(workloads=("skynet-channel",), workers=(1,))[0]
         words, _ = plan.command_of(group.contestants[1], group.case, 1, plan.Choice(), "ramie-lab", self.peers)
         self.assertLessEqual({"--leaves=10", "--warmup=9"}, set(words))
 
     def test_malloc_is_preloaded(self):
-        group = self.groups(workloads=("skynet",), workers=(1,), mallocs=("tcmalloc",))[0]
+        group = self.groups(workloads=("skynet-channel",), workers=(1,), mallocs=("tcmalloc",))[0]
         _, environment = plan.command_of(group.contestants[0], group.case, 1, plan.Choice(), "ramie-lab", self.peers)
         self.assertIn("tcmalloc", environment["LD_PRELOAD"])
 
@@ -131,6 +135,16 @@ class Plans(unittest.TestCase):
             plan.check_mallocs(("mimalloc",), missing)
         with self.assertRaisesRegex(plan.PlanError, "there are glibc"):
             plan.check_mallocs(("tea",))
+
+    def test_a_measured_run_lasts(self):
+        def words_of(case, **choice):
+            return plan.command_of(plan.Contestant("ramie", "x"), case, 1, plan.Choice(**choice), "ramie-lab", {})[0]
+
+        for case in self.cases:
+            once = case.experiment in ("Memory", "Fairness", "6 echo", "7 http") or case.metric == "seconds"
+            self.assertEqual("--least-ms=50" in words_of(case), not once, case.key)
+            self.assertEqual("--pause-ms=2" in words_of(case), case.family == "skynet-bursts", case.key)
+        self.assertFalse([w for case in cases.all_cases("tiny") for w in words_of(case, size="tiny") if "-ms=" in w and "skynet" in case.family])
 
     def test_fingerprints_tell_plans_apart(self):
         choice = plan.Choice()

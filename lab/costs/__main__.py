@@ -1,4 +1,4 @@
-"""Measures what each operation of ramie costs on this machine: some three minutes.
+"""Measures what each operation of ramie costs on this machine: some four minutes.
 
   ./run costs                 measures, and prints the table
   ./run costs --write         also writes it into docs/costs.md, between the marks there
@@ -8,17 +8,20 @@
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from compare import store
 from compare.__main__ import LAB, revision
+from compare.sampling import cores_for, run_process, too_busy
 from costs import table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RUNS = 15
+RUNS = 9
+LEAST_MS = 50  # of a run: several time slices
+CORE_LEAST = 0.9  # of the core that one worker is bound to; a guess
+TIMEOUT_S = 600
 # Document, name of the marks, the text between them.
 PLACES = [("docs/costs.md", "costs", table.costs_text), ("docs/costs.md", "experiments", table.experiments_text)]
 
@@ -27,25 +30,38 @@ class CostsError(Exception):
     """What cannot be measured or written."""
 
 
-def measure(lab, workload, styles, quick, runs):
-    """The results of the lab. Throws CostsError."""
-    options = table.SIZES[workload][1 if quick else 0]
-    workers = "1,all" if any(row.workload == workload for row in table.EXPERIMENTS) else None
-    command = [str(lab), workload, "--json", "--style", ",".join(styles), "--runs", str(table.RUNS.get(workload, runs))]
-    for name, value in options.items():
-        command += [f"--{name}"] if name == "messages-only" else [f"--{name}", str(value)]
-    if workers:
-        command += ["--workers", "1" if (os.cpu_count() or 1) == 1 else f"1,{len(os.sched_getaffinity(0))}"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise CostsError(f"{' '.join(command)} ended with {done.returncode}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def refused(result, cores):
+    """The same, or a failure if it kept more cores busy than it should have had."""
+    busy = too_busy({**result, "workers": cores})
+    return {**result, "ok": False, "error": f"kept {busy:.2f} cores busy instead of {cores}"} if busy else result
+
+
+def measure(lab, workload, styles, workers, cores, options):
+    """The results of the lab, of so many workers (None: the workload's own) on so many cores. Throws CostsError."""
+    sizes = table.SIZES[workload][1 if options.quick else 0]
+    command = [str(lab), workload, "--json", f"--style={','.join(styles)}", f"--runs={table.RUNS.get(workload, options.runs)}"]
+    if not options.quick and workload not in table.RUNS:
+        command.append(f"--least-ms={LEAST_MS}")
+    command += [f"--{name}" if name == "messages-only" else f"--{name}={value}" for name, value in sizes.items()]
+    command += [f"--workers={workers}"] if workers else []
+    code, out, err, _, _ = run_process(command, {}, ROOT, TIMEOUT_S, cores_for(cores))
+    if code not in (0, 1):
+        raise CostsError(f"{' '.join(command)} ended with {code}: {err.strip()[-200:]}")
+    return [refused(json.loads(line), cores) for line in out.splitlines() if line.startswith("{")]
 
 
 def measure_all(options):
     results = []
+    all_cores = len(os.sched_getaffinity(0))
     for workload, styles in table.styles().items():
-        results += measure(options.lab, workload, styles, options.quick, options.runs)
+        print(workload, file=sys.stderr)
+        alone = [style for style in styles if (workload, style) not in table.NEED_A_SECOND_CORE]
+        both = [style for style in styles if style not in alone]
+        results += measure(options.lab, workload, alone, 1 if table.is_experiment(workload) else None, 1, options)
+        if both:
+            results += measure(options.lab, workload, both, None, all_cores, options)
+        if table.is_experiment(workload) and all_cores > 1:
+            results += measure(options.lab, workload, [s for s in styles if table.is_experiment(workload, s)], all_cores, all_cores, options)
     for result in results:
         if not result.get("ok"):
             print(f"./run costs: {result['workload']} {result['style']}: {result.get('error', 'wrong')}", file=sys.stderr)
@@ -56,7 +72,7 @@ def measure_all(options):
         "command": " ".join(words),
         "revision": revision(),
         "runs": options.runs,
-        "machine": results[0]["machine"],
+        "machine": {**results[0]["machine"], "cores_allowed": all_cores},  # the first was bound to one
         "results": results,
     }
 
@@ -69,7 +85,16 @@ def marked(text, name, filling, path):
     return text[: text.index(begin) + len(begin)] + filling + text[text.index(end) :]
 
 
+def check_core(results):
+    """Throws CostsError if other programs had much of the core to which one worker is bound: all times are too long then."""
+    shares = [table.median(r["busy_cores"]) for r in results
+              if r.get("busy_cores") and r["workers"] == 1 and (r["workload"], r["style"]) not in table.NEED_A_SECOND_CORE]
+    if shares and table.median(shares) < CORE_LEAST:
+        raise CostsError(f"not written: other programs had {100 - table.median(shares) * 100:.0f} % of the core")
+
+
 def write_documents(document, root):
+    check_core(document["results"])
     for name, mark, text_of in PLACES:
         path = root / name
         filling = f"{text_of(document['results'])}\n{table.source_text(document)}\n"

@@ -1,6 +1,4 @@
-"""The rows of the table of costs, and its format.
-
-Of several runs the least counts: the cost of an operation is the same in each, the time that other programs add is not."""
+"""The rows of the table of costs, and its format. Each figure is the median of several runs."""
 
 import math
 from dataclasses import dataclass, field
@@ -133,6 +131,9 @@ EXPERIMENTS = [
     Row("`yield`", "yield", "fibers"),
 ]
 
+# What talks to a thread that is no worker. All else on one worker is bound to one core, so that no spare worker is a second one.
+NEED_A_SECOND_CORE = {("operations", "blocking"), ("operations", "run"), ("operations", "runtime")}
+
 # Workload, options of its own, and those of a quick run.
 SIZES = {
     "operations": ({}, {"count": 50_000}),
@@ -157,6 +158,10 @@ RUNS = {"memory": 3, "idle_actors": 3, "idle": 1}  # otherwise as requested
 
 def all_rows():
     return [row for section in SECTIONS for row in section.rows] + MEMORY + EXPERIMENTS
+
+
+def is_experiment(workload, style=None):
+    return any(row.workload == workload and style in (None, row.style) for row in EXPERIMENTS)
 
 
 def styles():
@@ -197,7 +202,7 @@ def value_of(row, result):
     if result is None or not result.get("ok"):
         return None
     if not row.figure:
-        return result.get("ns_per_unit_min")
+        return result.get("ns_per_unit")
     measured = result.get("figures", {}).get(row.figure)
     return median(measured) if isinstance(measured, list) and measured else measured
 
@@ -213,10 +218,8 @@ def find(results, row, workers):
 
 def ratio(result):
     """The number of calls in the same time."""
-    value, seconds = (result or {}).get("ns_per_unit_min"), (result or {}).get("plain_seconds")
-    if value is None or not seconds or min(seconds) == 0:
-        return "-"
-    return number(value / (min(seconds) / result["plain_units"] * 1e9))
+    value = (result or {}).get("ratio_to_plain") if (result or {}).get("ok") else None
+    return "-" if value is None else number(value)
 
 
 def costs_text(results):
@@ -240,7 +243,7 @@ def experiments_text(results):
         cells = [cell(value_of(row, find(results, row, n))) for n in counts]
         lines.append(f"| {row.text} | {' | '.join(cells)} |")
     call = next((r for r in results if (r["workload"], r["style"]) == CALL), None)
-    lines.append(f"| a noinline call, for comparison | {cell((call or {}).get('ns_per_unit_min'))} |{' |' * (len(counts) - 1)}")
+    lines.append(f"| a noinline call, for comparison | {cell((call or {}).get('ns_per_unit'))} |{' |' * (len(counts) - 1)}")
     waiting, tables, _, actor, idle = (cell(value_of(row, find(results, row, None)), row.suffix) for row in MEMORY)
     lines += ["", f"A fiber that waits takes {waiting} and {tables} of page tables, an idle actor {actor}; a runtime with nothing to do takes "
                   f"{idle} of a processor."]
@@ -251,7 +254,7 @@ def source_text(document):
     """Where the figures are from."""
     machine = document["machine"]
     runs, load = document["runs"], machine.get("load_average", 0)
-    busy = "" if load < 1 else ", so what needs several workers came out too high"
+    busy = "" if load < 1 else ", so other programs may have made the figures higher"
     return (f"`{document['command']}`, {document['started'][:10]}, ramie {document['revision']}: {machine.get('cpu', '?')}, "
             f"{machine.get('cores_allowed', '?')} cores, Linux {machine.get('kernel', '?').removeprefix('Linux ').split('-')[0]}, "
-            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; the least of {runs} runs; load average before it {number(load)}{busy}.")
+            f"{machine.get('compiler', '?')} {machine.get('flags', '?')}; medians of {runs} runs; load average before it {number(load)}{busy}.")

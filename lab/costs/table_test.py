@@ -14,7 +14,7 @@ MACHINE = {"cpu": "Any", "cores_allowed": 2, "kernel": "Linux 6.18.1-x", "compil
 
 def result(row, workers, ns):
     figures = {row.figure: [1.0, 4000.4, 9000.0]} if row.figure else {}
-    return {"workload": row.workload, "style": row.style, "options": {"workers": workers}, "ns_per_unit_min": ns, "plain_seconds": [7e-6, 5e-6], "plain_units": 1000,
+    return {"workload": row.workload, "style": row.style, "options": {"workers": workers}, "ns_per_unit": ns, "ratio_to_plain": 2.0,
             "figures": figures, "ok": True}
 
 
@@ -52,12 +52,30 @@ class Table(unittest.TestCase):
         results = made_up()
         for one in results:
             if one["style"] == "semaphore":
-                one.update(ok=False, ns_per_unit_min=None)
+                one.update(ok=False, ns_per_unit=None)
         self.assertIn("| `counting_semaphore`: acquire and release | - | - |", table.costs_text(results))
 
     def test_says_where_it_is_from(self):
         said = table.source_text(document(made_up()))
-        self.assertEqual(said, "`./run costs`, 2026-11-22, ramie abc: Any, 2 cores, Linux 6.18.1, gcc 12 -O3; the least of 5 runs; load average before it 0.51.")
+        self.assertEqual(said, "`./run costs`, 2026-11-22, ramie abc: Any, 2 cores, Linux 6.18.1, gcc 12 -O3; medians of 5 runs; load average before it 0.51.")
+
+
+class Cores(unittest.TestCase):
+    def test_what_kept_more_cores_busy_has_no_figure(self):
+        one = {"ok": True, "busy_cores": [1.0, 1.86], "seconds": [0.1, 0.1]}
+        self.assertEqual(costs.refused(one, 1)["error"], "kept 1.86 cores busy instead of 1")
+        self.assertTrue(costs.refused(one, 2)["ok"])
+
+    def test_nothing_is_written_if_others_had_the_core(self):
+        results = made_up()
+        for one in results:
+            one.update(workers=one["options"]["workers"], busy_cores=[0.65, 0.7, 0.2])
+        with self.assertRaisesRegex(costs.CostsError, "35 % of the core"):
+            costs.write_documents(document(results), Path("/nowhere"))
+
+    def test_only_what_talks_to_another_thread_has_a_second_core(self):
+        for workload, style in table.NEED_A_SECOND_CORE:
+            self.assertIn(style, table.styles()[workload])
 
 
 class Lab(unittest.TestCase):

@@ -6,9 +6,12 @@
 #include <lab/harness/session.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <string>
+#include <thread>
 
 namespace ramie::lab {
 namespace {
@@ -80,11 +83,7 @@ class measurement {
         outcome_.plain_units = plain.units;
         outcome_.plain_busy_cores.push_back(plain.seconds > 0 ? yardstick_cpu_seconds_ / plain.seconds : 0);
       }
-      const run_result result = run_once(style_);
-      outcome_.seconds.push_back(result.seconds);
-      outcome_.units = result.units;
-      if (const auto cores = session_.busy_cores()) outcome_.busy_cores.push_back(*cores);
-      for (const auto& [name, value] : result.figures) outcome_.figures[name].push_back(value);
+      run_measured();
     }
     if (yardstick_ == &style_) {
       outcome_.plain_seconds = outcome_.seconds;
@@ -95,6 +94,31 @@ class measurement {
       const auto before = counted_before.find(name);
       outcome_.counters[name] = before == counted_before.end() ? value : value - before->second;
     }
+  }
+
+  /// Until it has taken as long as was asked for: what a run finds is the mean of its repetitions.
+  void run_measured() {
+    const double least_seconds = request_.least_ms * 1e-3;
+    double seconds = 0;
+    double cpu_seconds = 0;
+    std::map<std::string, double> figures;
+    std::int64_t repeats = 0;
+    constexpr std::int64_t repeats_max = 1'000'000;  // in case that one takes no time at all
+    do {
+      if (repeats > 0 && request_.pause_ms > 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds{request_.pause_ms});
+      const run_result once = run_once(style_);
+      outcome_.units = once.units;
+      seconds += once.seconds;
+      cpu_seconds += once.seconds * session_.busy_cores().value_or(0);
+      for (const auto& [name, value] : once.figures) figures[name] += value;
+      ++repeats;
+    } while (seconds < least_seconds && repeats < repeats_max && outcome_.ok);
+    const auto each = static_cast<double>(repeats);
+    outcome_.seconds.push_back(seconds / each);
+    if (session_.busy_cores()) outcome_.busy_cores.push_back(cpu_seconds / seconds);
+    for (const auto& [name, sum] : figures) outcome_.figures[name].push_back(sum / each);
+    if (request_.least_ms > 0) outcome_.repeats.push_back(repeats);
   }
 
   /// A run that fits into one time slice is never interrupted; a long one shares the core with other threads. So the

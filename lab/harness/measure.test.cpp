@@ -55,6 +55,26 @@ TEST(measure_here, keeps_what_was_thrown) {
   EXPECT_FALSE(r.ns_per_unit());
 }
 
+TEST(measure_here, repeats_until_a_run_takes_as_long_as_asked_for) {
+  const workload& w = *find_workload("self-test");
+  const record r = measure_here(w, {.workload = w.name,
+                                    .style = "right",
+                                    .workers = 1,
+                                    .runs = 2,
+                                    .least_ms = 2,
+                                    .yardstick = false,
+                                    .parameters = {{"units", 10}}});
+  EXPECT_TRUE(r.ok) << r.error;
+  ASSERT_EQ(r.repeats.size(), 2U);
+  ASSERT_EQ(r.seconds.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_GE(r.seconds[i] * static_cast<double>(r.repeats[i]), 1.999e-3);
+    EXPECT_LE(r.repeats[i], 20);  // each takes 100 us or more
+  }
+  EXPECT_EQ(r.units, 10);  // of one repetition
+  EXPECT_EQ(r.figures.at("answer"), (std::vector<double>{42, 42}));
+}
+
 TEST(measure_here, refuses_unknown_styles) { EXPECT_THROW(measure("tea"), usage_error); }
 
 }  // namespace

@@ -102,6 +102,12 @@ void add_options(CLI::App& command, const workload& w, typed_options& typed) {
   command.add_flag("--pin-threads", typed.pin_threads, "bind each worker's thread to one CPU");
   command.add_option("--runs", typed.runs, "measured runs")->capture_default_str();
   command.add_option("--warmup", typed.warmup, "runs before them that are not measured")->capture_default_str();
+  command
+      .add_option("--least-ms", typed.least_ms,
+                  "repeat the work inside a measured run until it has taken so many milliseconds")
+      ->capture_default_str();
+  command.add_option("--pause-ms", typed.pause_ms, "milliseconds between such repetitions, which are not measured")
+      ->capture_default_str();
   command.add_flag("--json", typed.json, "one JSON object a line on standard output, and nothing else there");
   command.add_flag("--counters", typed.counters, "print the runtime's counters of the measured runs as well");
   command.add_flag("--no-yardstick", typed.no_yardstick, "do not run plain calls in turns with each measured run");
@@ -128,6 +134,8 @@ std::vector<request> requests_for(const workload& w, const typed_options& typed)
   common.pin_threads = typed.pin_threads;
   common.runs = static_cast<int>(parse_number("--runs", typed.runs, 1, runs_max));
   common.warmup = static_cast<int>(parse_number("--warmup", typed.warmup, 0, runs_max));
+  common.least_ms = static_cast<int>(parse_number("--least-ms", typed.least_ms, 0, repeat_ms_max));
+  common.pause_ms = static_cast<int>(parse_number("--pause-ms", typed.pause_ms, 0, repeat_ms_max));
   common.yardstick = !typed.no_yardstick;
   common.counters = typed.counters;
 

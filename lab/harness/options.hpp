@@ -15,6 +15,7 @@ class App;
 namespace ramie::lab {
 
 inline constexpr int runs_max = 100'000;
+inline constexpr int repeat_ms_max = 60'000;  // of --least-ms and --pause-ms: a minute, far more than is of use
 
 /// The options as on the command line. Lists are still text.
 struct typed_options {
@@ -25,6 +26,8 @@ struct typed_options {
   bool pin_threads = false;
   std::string runs;
   std::string warmup;
+  std::string least_ms = "0";
+  std::string pause_ms = "0";
   std::map<std::string, std::string> parameters;
   bool json = false;
   bool counters = false;

@@ -19,7 +19,10 @@ std::vector<double> nanoseconds_each(const std::vector<double>& seconds, std::in
 
 json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-void append(std::vector<double>& to, const std::vector<double>& from) { to.insert(to.end(), from.begin(), from.end()); }
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 /// Nothing without a yardstick, or if it took no measurable time.
 std::optional<double> ratio_if_paired(const std::vector<double>& each, const std::vector<double>& plain) {
@@ -75,6 +78,8 @@ json json_of(const request& r) {
   j["pin_threads"] = r.pin_threads;
   j["runs"] = r.runs;
   j["warmup"] = r.warmup;
+  j["least_ms"] = r.least_ms;
+  j["pause_ms"] = r.pause_ms;
   j["yardstick"] = r.yardstick;
   j["counters"] = r.counters;
   j["parameters"] = r.parameters;
@@ -104,6 +109,8 @@ request request_from_json(const json& j) {
   j.at("pin_threads").get_to(r.pin_threads);
   get_whole(j, "runs", r.runs);
   get_whole(j, "warmup", r.warmup);
+  get_whole(j, "least_ms", r.least_ms);
+  get_whole(j, "pause_ms", r.pause_ms);
   j.at("yardstick").get_to(r.yardstick);
   j.at("counters").get_to(r.counters);
   check_whole(j.at("parameters"));
@@ -121,6 +128,7 @@ json json_of(const record& r, const json& machine) {
   j["unit"] = r.unit;
   j["units"] = r.units;
   j["seconds"] = r.seconds;
+  if (!r.repeats.empty()) j["repeats"] = r.repeats;
   j["ns_per_unit"] = each ? json(each->median) : json(nullptr);
   j["ns_per_unit_min"] = each ? json(each->min) : json(nullptr);
   j["ns_per_unit_max"] = each ? json(each->max) : json(nullptr);
@@ -160,6 +168,10 @@ record record_from_json(const json& j) {
   j.at("unit").get_to(r.unit);
   get_whole(j, "units", r.units);
   j.at("seconds").get_to(r.seconds);
+  if (j.contains("repeats")) {
+    check_whole(j.at("repeats"));
+    j.at("repeats").get_to(r.repeats);
+  }
   get_whole(j, "peak_rss_bytes", r.peak_rss_bytes);
   get_whole(j, "base_rss_bytes", r.base_rss_bytes);
   j.at("ok").get_to(r.ok);
@@ -182,6 +194,7 @@ record merge(const std::vector<record>& parts) {
   record whole = parts.front();
   for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
     append(whole.seconds, part->seconds);
+    append(whole.repeats, part->repeats);
     append(whole.plain_seconds, part->plain_seconds);
     append(whole.busy_cores, part->busy_cores);
     append(whole.plain_busy_cores, part->plain_busy_cores);

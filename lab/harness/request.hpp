@@ -24,6 +24,8 @@ struct request {
   bool pin_threads = false;
   int runs = 5;
   int warmup = 1;
+  int least_ms = 0;  // a measured run repeats the work until it has taken so long
+  int pause_ms = 0;  // between repetitions, in which the workers find nothing to do
   bool yardstick = true;
   bool counters = false;
   parameter_values parameters = {};
@@ -36,7 +38,8 @@ struct record {
   int workers = 0;  // the actual number
   std::string unit = {};
   std::int64_t units = 0;
-  std::vector<double> seconds = {};
+  std::vector<double> seconds = {};        // of each run; of one repetition, where a run has several
+  std::vector<std::int64_t> repeats = {};  // in each run
   std::vector<double> plain_seconds = {};  // of the yardstick just before each run; for the yardstick itself, the same
   std::int64_t plain_units = 0;
   std::vector<double> busy_cores = {};  // see session::busy_cores()

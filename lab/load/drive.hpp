@@ -6,7 +6,8 @@
 // stops for a second is charged for all requests that were due in that second (no coordinated omission, a term of Gil
 // Tene's).
 //
-// Every message has contents of its own, and what comes back is compared byte for byte.
+// Every message has contents of its own, and what comes back is compared byte for byte. Of answers to HTTP requests,
+// which are all alike, only status and length are looked at.
 #pragma once
 
 #include <lab/load/histogram.hpp>
@@ -14,11 +15,20 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace ramie::lab {
 
+enum class talk : std::uint8_t {
+  bytes,      // what is sent comes back
+  http,       // requests for `path`, by HTTP/1.1
+  websocket,  // messages that come back, on a WebSocket at `path`
+};
+
 struct load_options {
   std::uint16_t port = 0;  // on the loopback
+  talk how = talk::bytes;
+  std::string path{};
   int connections = 50;
   int size = 64;          // bytes of a message
   std::int64_t rate = 0;  // requests a second of all connections together; 0: closed loop

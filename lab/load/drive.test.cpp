@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -122,6 +124,63 @@ TEST(load, at_a_rate_charges_a_stop_to_all_that_were_due_in_it) {
   EXPECT_EQ(outcome.requests, 200);
   EXPECT_GE(outcome.times.quantile(0.76), 49'000'000);
   EXPECT_GE(outcome.times.quantile(0.96), 89'000'000);
+}
+
+/// Answers every request by `text`.
+std::function<bool(int, std::vector<char>&)> always(std::string text) {
+  return [text = std::move(text)](int, std::vector<char>& bytes) {
+    bytes.assign(text.begin(), text.end());
+    return true;
+  };
+}
+
+load_options by_http(const small_server& to) {
+  return {.port = to.port(), .how = talk::http, .path = "/", .connections = 1};
+}
+
+TEST(load, by_http_takes_answers_of_the_length_that_they_tell) {
+  const small_server server{always("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello")};
+  load_driver driver{by_http(server)};
+  EXPECT_GT(driver.run(20ms).requests, 0);
+  const std::string large(100'000, 'x');
+  const small_server other{always("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + large)};
+  EXPECT_GT(load_driver{by_http(other)}.run(20ms).requests, 0);
+}
+
+TEST(load, by_http_finds_answers_that_are_wrong) {
+  for (const char* answer : {"HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\n\r\nhello",
+                             "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nhello"}) {
+    const small_server server{always(answer)};
+    EXPECT_THROW(load_driver{by_http(server)}, lab_error) << answer;
+  }
+}
+
+/// Sends each message back, without the mask. It is a frame of less than 126 bytes.
+bool as_websocket(int message, std::vector<char>& bytes) {
+  if (message == 0) return always("HTTP/1.1 101 Switching Protocols\r\n\r\n")(0, bytes);
+  bytes[1] = static_cast<char>(bytes[1] & 127);
+  bytes.erase(bytes.begin() + 2, bytes.begin() + 6);
+  return true;
+}
+
+TEST(load, by_websocket_compares_what_comes_back) {
+  const load_options options{.how = talk::websocket, .path = "/echo", .connections = 1, .size = 64};
+  const auto with_port = [&](const small_server& s) {
+    load_options o = options;
+    o.port = s.port();
+    return o;
+  };
+  const small_server server{&as_websocket};
+  EXPECT_GT(load_driver{with_port(server)}.run(20ms).requests, 0);
+  const small_server wrong{[](int message, std::vector<char>& bytes) {
+    as_websocket(message, bytes);
+    if (message == 2) bytes.back() ^= 1;
+    return true;
+  }};
+  load_driver driver{with_port(wrong)};
+  EXPECT_THROW(driver.run(10s), lab_error);
+  const small_server refuses{always("HTTP/1.1 404 Not Found\r\n\r\n")};
+  EXPECT_THROW(load_driver{with_port(refuses)}, lab_error);
 }
 
 }  // namespace

@@ -1,10 +1,43 @@
 #include <lab/load/measure.hpp>
 
+#include <lab/load/call_counter.hpp>
+#include <lab/load/h2load.hpp>
 #include <lab/load/server_process.hpp>
+
+#include <thread>
 
 namespace ramie::lab {
 
+namespace {
+
+run_result measure_encrypted(const echo_request& request) {
+  const core_split cores = split_cores(request.workers);
+  std::vector<std::string> command = request.server;
+  command.emplace_back("--tls");
+  const server_process server{command, cores.server};
+  bind_to(cores.driver);
+  load_options load = request.load;
+  load.port = server.port();
+  const double before = server.cpu_seconds();
+  // Longer, for the handshakes are within it.
+  const load_outcome outcome =
+      drive_by_h2load(load, request.encrypted == echo_request::cover::tls_http2, 4 * request.time);
+  const double cpu = server.cpu_seconds() - before;
+  const auto requests = static_cast<double>(outcome.requests);
+  return {.seconds = outcome.seconds,
+          .units = outcome.requests,
+          .ok = true,
+          .figures = {{"server_cpu_ns_per_request", cpu / requests * 1e9},
+                      {"requests_per_second", requests / outcome.seconds}}};
+}
+
+/// The values of the parameter `http`.
+enum what_is_asked : std::int64_t { bytes, hello, json, websocket, hello_tls, hello_http2, whats };
+
+}  // namespace
+
 run_result measure_echo(const echo_request& request) {
+  if (request.encrypted != echo_request::cover::none) return measure_encrypted(request);
   const core_split cores = split_cores(request.workers);
   const server_process server{request.server, cores.server};
   bind_to(cores.driver);
@@ -12,6 +45,7 @@ run_result measure_echo(const echo_request& request) {
   load_options load = request.load;
   load.port = server.port();
   load_driver driver{load};
+  std::this_thread::sleep_for(request.rest);
   const auto resident = static_cast<double>(server.resident_bytes() - before);
   driver.run(request.warm_up);
   const double cpu_before = server.cpu_seconds();
@@ -19,16 +53,22 @@ run_result measure_echo(const echo_request& request) {
   const double cpu = server.cpu_seconds() - cpu_before;
   const auto requests = static_cast<double>(outcome.requests);
   const auto us = [&](double share) { return static_cast<double>(outcome.times.quantile(share)) * 1e-3; };
-  return {.seconds = outcome.seconds,
-          .units = outcome.requests,
-          .ok = outcome.requests > 0,
-          .figures = {{"server_cpu_ns_per_request", cpu / requests * 1e9},
-                      {"p50_us", us(0.5)},
-                      {"p99_us", us(0.99)},
-                      {"p999_us", us(0.999)},
-                      {"requests_per_second", requests / outcome.seconds},
-                      {"resident_bytes_per_connection", resident / load.connections},
-                      {"server_busy_cores", cpu / outcome.seconds}}};
+  run_result result{.seconds = outcome.seconds,
+                    .units = outcome.requests,
+                    .ok = outcome.requests > 0,
+                    .figures = {{"server_cpu_ns_per_request", cpu / requests * 1e9},
+                                {"p50_us", us(0.5)},
+                                {"p99_us", us(0.99)},
+                                {"p999_us", us(0.999)},
+                                {"requests_per_second", requests / outcome.seconds},
+                                {"resident_bytes_per_connection", resident / load.connections},
+                                {"server_busy_cores", cpu / outcome.seconds}}};
+  if (request.count_calls) {
+    call_counter calls{server.pid()};
+    const auto counted = static_cast<double>(driver.run(request.time / 5).requests);
+    result.figures.push_back({"system_calls_per_request", static_cast<double>(calls.stop()) / counted});
+  }
+  return result;
 }
 
 echo_request echo_request_of(const parameter_values& values) {
@@ -36,8 +76,17 @@ echo_request echo_request_of(const parameter_values& values) {
   request.load.connections = static_cast<int>(values.at("connections"));
   request.load.size = static_cast<int>(values.at("size"));
   request.load.rate = values.at("rate");
+  request.count_calls = values.at("calls") != 0;
   request.time = std::chrono::milliseconds{values.at("milliseconds")};
   request.warm_up = std::chrono::milliseconds{values.at("warm-up")};
+  request.rest = std::chrono::milliseconds{values.at("rest")};
+  const auto http = values.find("http");
+  const auto what = http == values.end() ? bytes : static_cast<what_is_asked>(http->second);
+  if (what == bytes) return request;
+  request.load.how = what == websocket ? talk::websocket : talk::http;
+  request.load.path = what == websocket ? "/echo" : what == json ? "/json" : "/";
+  if (what == hello_tls) request.encrypted = echo_request::cover::tls;
+  if (what == hello_http2) request.encrypted = echo_request::cover::tls_http2;
   return request;
 }
 
@@ -56,7 +105,28 @@ std::vector<parameter> echo_parameters() {
        .standard = 200,
        .min = 1,
        .max = 600'000},
+      {.name = "rest",
+       .help = "milliseconds of nothing before the memory of its connections is looked at: servers give some back",
+       .standard = 0,
+       .min = 0,
+       .max = 600'000},
+      {.name = "calls",
+       .help = "count the server's system calls, too, in a run of its own under strace",
+       .standard = 0,
+       .min = 0,
+       .max = 1},
   };
+}
+
+std::vector<parameter> http_parameters() {
+  std::vector<parameter> all = echo_parameters();
+  all.push_back({.name = "http",
+                 .help = "0: bytes that come back, as in echo; HTTP/1.1: 1: GET /, 2: GET /json, 3: messages of a "
+                         "WebSocket at /echo; by h2load: 4: GET / over TLS, 5: GET / by HTTP/2 over TLS",
+                 .standard = hello,
+                 .min = bytes,
+                 .max = whats - 1});
+  return all;
 }
 
 }  // namespace ramie::lab

@@ -34,6 +34,7 @@ class server_process {
   ~server_process();
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// Processor time of all its threads so far. Throws lab_error if it has ended.
   [[nodiscard]] double cpu_seconds() const;
   /// Throws lab_error if it has ended.

@@ -28,8 +28,8 @@ def main():
     parser.add_argument("--output", type=Path, help="the page (default: beside the results)")
     parser.add_argument("--markdown", nargs="?", const="-", metavar="DOCUMENT",
                         help="six rows as a table of Markdown instead; into a document that has marks for it, if one is named")
-    parser.add_argument("--confirm", type=Path, metavar="RESULTS",
-                        help="with --markdown: a comparison of another hour; bold is what holds in both")
+    parser.add_argument("--confirm", type=Path, metavar="RESULTS", action="append", default=[],
+                        help="with --markdown: a comparison of another hour, or a part of it, if given again; bold is what holds in both")
     options = parser.parse_args()
     path = options.results or store.newest(ROOT / "build" / "compare")
     if path is None:

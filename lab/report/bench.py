@@ -6,14 +6,16 @@ from compare import analysis, store
 from compare.cases import all_cases, overhead_title
 
 FIGURES = {"memory": ("figures.resident_bytes_per_fiber", "resident bytes each"), "idle": ("seconds", "CPU seconds"),
-           "overhead": ("figures.share_of_direct", "share of the direct speed")}
+           "overhead": ("figures.share_of_direct", "share of the direct speed"),
+           "echo": ("figures.server_cpu_ns_per_request", "ns of the server's processor a request"),
+           "files": ("figures.cpu_ns_per_read", "ns of the processor a read")}
 OTHER = "Switches and messages"
 # Workloads that are no case of a comparison, or whose case differs.
 TITLES = {"fib": "Fibonacci numbers: the price of a fork", "actors": "Messages to actors", "idle": "A runtime with nothing to do",
           "spawn": "Fibers made, run and ended", "pingpong": "One message at a time, there and back",
           "mixed": "Rings of actors that pass tokens", "skynet": "A tree with ten children a node",
           "stream": "One producer, one consumer", "select": "One consumer selects among four channels",
-          "memory": "Memory of a fiber", "timers": "Timers started, and cancelled or fired"}
+          "memory": "Memory of a fiber", "echo": "An echo server", "files": "Reads of 4 KiB from a file", "timers": "Timers started, and cancelled or fired"}
 
 
 def title_of(workload, parameters, known):

@@ -110,7 +110,8 @@ def case_section(m, by_workers):
     first = next(iter(by_workers.values()))
     key = f"{first['family']} {first['label']}".strip()
     better = "more is better" if first["more_is_better"] else "less is better"
-    out = [f"<h3>{text(first['title'])}</h3>\n<p class=\"soft\">{text(model.parameters_text(first))}</p>\n",
+    others = model.other_sizes(m.results, first)
+    out = [f"<h3>{text(first['title'])}</h3>\n<p class=\"soft\">{text(model.parameters_text(first))}{text(f' (but {others})' if others else '')}</p>\n",
            matrix.table(m, by_workers) if first["family"] == "skynet-matrix" else "",
            dot_chart(m, key, by_workers, first["metric"], first["metric_title"],
                      f"{first['metric_title']}, {better}; dots are medians, lines reach from the least to the most")]

@@ -80,6 +80,12 @@ class Model:
         return [(line.group, line.contestant, line.error) for lines in self.lines.values() for line in lines if line.error]
 
 
+def other_sizes(results, case):
+    """What is smaller for some peers, in words; empty if nothing is."""
+    found = ((peer["name"], peer.get("parameters", {}).get(case["family"], {})) for peer in results["peers"].values())
+    return "; ".join(f"{name}: {', '.join(f'{key} {int(value):,}' for key, value in sizes.items())}" for name, sizes in found if sizes)
+
+
 def parameters_text(case):
     return ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
                      for name, value in case["parameters"].items())

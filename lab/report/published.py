@@ -54,8 +54,8 @@ PUBLISHED = {
 }
 
 UNFAIR = (
-    "Programs in virtual machines (Erlang, Pekko, the JDK) run helper threads of their own, for collection and compilation, that "
-    "are not counted among the workers: on one worker they may use more than one core.",
+    "Programs in virtual machines (Erlang, Pekko, the JDK) run helper threads of their own, for collection and compilation. All are bound to as "
+    "many cores as there are workers, so these take time from the workers.",
     "A garbage collector may put its work off until after the clock has stopped; stacks that ramie keeps pooled are likewise "
     "given back later.",
     "ramie's fibers come from a pool that is warm after the first run; peers that allocate anew each time pay for page faults in every run. "

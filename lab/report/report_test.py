@@ -60,7 +60,7 @@ def made_up_results(rounds=4):
                         sample["figures"][case.metric.partition(".")[2]] = [share]
                     samples.append(sample)
             samples.append({"group": group, "contestant": "pot/broken", "round": 0, "ok": False, "error": "no <water>"})
-    peers = {key: {"name": name, "system": key, "summary": "", "flags": "-O3", "notes": "", "version": "1.0"}
+    peers = {key: {"name": name, "system": key, "summary": "", "flags": "-O3", "notes": "", "version": "1.0", "parameters": {}}
              for key, name in (("go", "Go"), ("tea", "Tea & Co"), ("pot", "Pot"))}
     results = store.new_results("0", {"size": "quick"}, cases, {"cpu": "made up", "cores_allowed": 2}, peers)
     results["samples"] = samples

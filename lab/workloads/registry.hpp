@@ -35,8 +35,14 @@ workload wake_workload();
 workload idle_workload();
 workload actors_workload();
 workload idle_actors_workload();
+workload supervision_workload();
 workload mixed_workload();
 workload echo_workload();
+workload http_workload();
+std::vector<workload> algorithm_workloads();
+std::vector<workload> task_suite_workloads();
+workload wavefront_workload();
+workload files_workload();
 workload self_test_workload();
 
 }  // namespace ramie::lab

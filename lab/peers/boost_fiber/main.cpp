@@ -9,9 +9,12 @@
 #include <boost/version.hpp>
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -34,9 +37,41 @@ struct pooled {
     return all;
   }
 };
+
+/// A pool for several threads, which the library lacks: each keeps the stacks of fibers that ended on it.
+class recycled {
+ public:
+  using traits_type = fibers::fixedsize_stack::traits_type;
+  static recycled make() { return {}; }
+  boost::context::stack_context allocate() {
+    std::vector<void*>& own = kept();
+    boost::context::stack_context context;
+    void* block = nullptr;
+    if (own.empty()) {
+      block = std::malloc(stack_size());
+      if (block == nullptr) throw std::bad_alloc{};
+    } else {
+      block = own.back();
+      own.pop_back();
+    }
+    context.size = stack_size();
+    context.sp = static_cast<char*>(block) + context.size;
+    return context;
+  }
+  void deallocate(boost::context::stack_context& context) {
+    kept().push_back(static_cast<char*>(context.sp) - context.size);
+  }
+
+ private:
+  /// Not given back before the program's end.
+  static std::vector<void*>& kept() {
+    thread_local std::vector<void*> stacks;
+    return stacks;
+  }
+};
 constexpr std::size_t capacity = 16;  // a power of two is asked for
 
-template <class Stacks>
+template <class Stacks, fibers::launch how>
 void by_detach(channel& parent, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
     parent.push(first);
@@ -45,12 +80,7 @@ void by_detach(channel& parent, std::int64_t first, std::int64_t leaves) {
   channel children{capacity};
   const std::int64_t part = leaves / peer::fan_out;
   for (std::int64_t i = 0; i < peer::fan_out; ++i) {
-    fibers::fiber{fibers::launch::post,
-                  std::allocator_arg,
-                  Stacks::make(),
-                  by_detach<Stacks>,
-                  std::ref(children),
-                  first + i * part,
+    fibers::fiber{how, std::allocator_arg, Stacks::make(), by_detach<Stacks, how>, std::ref(children), first + i * part,
                   part}
         .detach();
   }
@@ -59,7 +89,7 @@ void by_detach(channel& parent, std::int64_t first, std::int64_t leaves) {
   parent.push(sum);
 }
 
-template <class Stacks>
+template <class Stacks, fibers::launch how>
 void by_join(channel& parent, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
     parent.push(first);
@@ -69,10 +99,10 @@ void by_join(channel& parent, std::int64_t first, std::int64_t leaves) {
   std::array<fibers::fiber, peer::fan_out> running;
   const std::int64_t part = leaves / peer::fan_out;
   for (std::size_t i = 0; i < running.size(); ++i) {
-    running[i] = fibers::fiber{fibers::launch::post,
+    running[i] = fibers::fiber{how,
                                std::allocator_arg,
                                Stacks::make(),
-                               by_join<Stacks>,
+                               by_join<Stacks, how>,
                                std::ref(children),
                                first + static_cast<std::int64_t>(i) * part,
                                part};
@@ -83,12 +113,13 @@ void by_join(channel& parent, std::int64_t first, std::int64_t leaves) {
   parent.push(sum);
 }
 
+template <class Stacks, fibers::launch how>
 std::int64_t by_async(std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) return first;
   std::array<fibers::future<std::int64_t>, peer::fan_out> running;
   const std::int64_t part = leaves / peer::fan_out;
   for (std::size_t i = 0; i < running.size(); ++i) {
-    running[i] = fibers::async(fibers::launch::post, std::allocator_arg, from_malloc::make(), by_async,
+    running[i] = fibers::async(how, std::allocator_arg, Stacks::make(), by_async<Stacks, how>,
                                first + static_cast<std::int64_t>(i) * part, part);
   }
   std::int64_t sum = 0;
@@ -96,14 +127,17 @@ std::int64_t by_async(std::int64_t first, std::int64_t leaves) {
   return sum;
 }
 
-template <void (*node)(channel&, std::int64_t, std::int64_t), class Stacks = from_malloc>
+template <void (*node)(channel&, std::int64_t, std::int64_t), class Stacks>
 std::int64_t by_channel(std::int64_t leaves) {
   channel root{capacity};
   fibers::fiber{fibers::launch::post, std::allocator_arg, Stacks::make(), node, std::ref(root), 0, leaves}.detach();
   return root.value_pop();
 }
 
-std::int64_t by_future(std::int64_t leaves) { return by_async(0, leaves); }
+template <class Stacks, fibers::launch how>
+std::int64_t by_future(std::int64_t leaves) {
+  return by_async<Stacks, how>(0, leaves);
+}
 
 /// Threads beside this one that run fibers until told to stop. `install` makes the calling thread one of the
 /// scheduler's.
@@ -281,22 +315,31 @@ void memory(const peer::options& o, const measure& m) {
   });
 }
 
+/// The three forms of skynet with one kind of stacks. `suffix` names what differs from the library's own programs.
+template <class Stacks, fibers::launch how>
+void add_skynet(std::vector<peer::entry>& to, const std::string& scheduler, const std::string& suffix) {
+  to.push_back({"skynet", scheduler + "-detach" + suffix, "fiber", skynet<by_channel<by_detach<Stacks, how>, Stacks>>});
+  to.push_back({"skynet", scheduler + "-join" + suffix, "fiber", skynet<by_channel<by_join<Stacks, how>, Stacks>>});
+  // With dispatch a future's wait overruns a stack of this size.
+  if constexpr (how == fibers::launch::post)
+    to.push_back({"skynet", scheduler + "-async" + suffix, "fiber", skynet<by_future<Stacks, how>>});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  using fibers::launch;
   std::vector<peer::entry> entries{
       {"pingpong", "unbuffered", "message", pingpong}, {"pingpong", "buffered", "message", pingpong},
       {"stream", "buffered", "message", stream},       {"yield", "round_robin", "switch", yield},
       {"mutex", "round_robin", "lock", mutex},         {"memory", "round_robin", "fiber", memory}};
   for (const char* scheduler : {"work_stealing", "shared_work", "round_robin"}) {
-    const std::string name = scheduler;
-    entries.push_back({"skynet", name + "-detach", "fiber", skynet<by_channel<by_detach<from_malloc>>>});
-    entries.push_back({"skynet", name + "-join", "fiber", skynet<by_channel<by_join<from_malloc>>>});
-    entries.push_back({"skynet", name + "-detach-mapped", "fiber", skynet<by_channel<by_detach<mapped>, mapped>>});
-    entries.push_back({"skynet", name + "-join-mapped", "fiber", skynet<by_channel<by_join<mapped>, mapped>>});
-    entries.push_back({"skynet", name + "-async", "fiber", skynet<by_future>});
+    add_skynet<from_malloc, launch::post>(entries, scheduler, "");
+    add_skynet<mapped, launch::post>(entries, scheduler, "-mapped");
+    add_skynet<recycled, launch::post>(entries, scheduler, "-recycled");
+    add_skynet<recycled, launch::dispatch>(entries, scheduler, "-dispatch-recycled");
   }
-  entries.push_back({"skynet", "round_robin-join-pooled", "fiber", skynet<by_channel<by_join<pooled>, pooled>>});
-  entries.push_back({"skynet", "round_robin-detach-pooled", "fiber", skynet<by_channel<by_detach<pooled>, pooled>>});
+  add_skynet<pooled, launch::post>(entries, "round_robin", "-pooled");
+  add_skynet<pooled, launch::dispatch>(entries, "round_robin", "-dispatch-pooled");
   return peer::run("boost_fiber", BOOST_LIB_VERSION, entries, argc, argv);
 }

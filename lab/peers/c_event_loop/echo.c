@@ -86,7 +86,8 @@ _Noreturn static void* serve_epoll(void* argument) {
 _Noreturn static void* serve_ring(void* argument) {
   int listener = *(int*)argument;
   struct ring ring;
-  ring_open(&ring, 4096, 1024, buffer_size);
+  ring_open(&ring, 4096);
+  ring_add_buffers(&ring, 1024, buffer_size);
   ring_accept(&ring, listener);
   for (;;) {
     ring_wait(&ring);

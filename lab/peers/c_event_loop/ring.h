@@ -1,9 +1,15 @@
-// As much of io_uring as the echo server needs, by system calls: Debian's liburing 2.3 has no rings of buffers. One ring
+// As much of io_uring as the programs here need, by system calls: Debian's liburing 2.3 has no rings of buffers. One ring
 // belongs to one thread. The interface is that of io_uring_setup(2), io_uring_enter(2) and linux/io_uring.h.
+#include <errno.h>
 #include <linux/io_uring.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 // What the low 16 bits of an operation's user data say; above them the buffer (16 bits) and the descriptor (32).
 enum { ring_accepted = 1, ring_received, ring_sent };
@@ -20,12 +26,12 @@ struct ring {
   char* memory;
 };
 
-static void ring_die(const char* what) {
-  fprintf(stderr, "c_echo: %s: %s\n", what, strerror(errno));
+static inline void ring_die(const char* what) {
+  fprintf(stderr, "io_uring: %s: %s\n", what, strerror(errno));
   exit(1);
 }
 
-static void ring_give_back(struct ring* r, uint16_t id) {
+static inline void ring_give_back(struct ring* r, uint16_t id) {
   uint16_t tail = r->buffers->tail;
   struct io_uring_buf* one = &r->buffers->bufs[tail & r->buffers_mask];
   one->addr = (uint64_t)(uintptr_t)(r->memory + (size_t)id * r->buffer_bytes);
@@ -34,8 +40,8 @@ static void ring_give_back(struct ring* r, uint16_t id) {
   __atomic_store_n(&r->buffers->tail, (uint16_t)(tail + 1), __ATOMIC_RELEASE);
 }
 
-// `entries` and `buffers` are powers of two.
-static void ring_open(struct ring* r, unsigned entries, unsigned buffers, unsigned buffer_bytes) {
+// `entries` is a power of two.
+static inline void ring_open(struct ring* r, unsigned entries) {
   struct io_uring_params p = {.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE,
                               .cq_entries = 4 * entries};
   r->fd = (int)syscall(SYS_io_uring_setup, entries, &p);
@@ -57,7 +63,10 @@ static void ring_open(struct ring* r, unsigned entries, unsigned buffers, unsign
   unsigned* array = (unsigned*)(at + p.sq_off.array);
   for (unsigned i = 0; i < p.sq_entries; ++i) array[i] = i;
   r->submitted = *r->tail;
+}
 
+// Buffers that the kernel chooses from. Their number is a power of two.
+static inline void ring_add_buffers(struct ring* r, unsigned buffers, unsigned buffer_bytes) {
   r->buffers_mask = buffers - 1;
   r->buffer_bytes = buffer_bytes;
   r->buffers = mmap(NULL, buffers * sizeof(struct io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -68,7 +77,7 @@ static void ring_open(struct ring* r, unsigned entries, unsigned buffers, unsign
   for (unsigned i = 0; i < buffers; ++i) ring_give_back(r, (uint16_t)i);
 }
 
-static void ring_enter(struct ring* r, unsigned least) {
+static inline void ring_enter(struct ring* r, unsigned least) {
   unsigned tail = *r->tail;
   unsigned count = tail - r->submitted;
   long done = syscall(SYS_io_uring_enter, r->fd, count, least, IORING_ENTER_GETEVENTS, NULL, 0);
@@ -76,16 +85,16 @@ static void ring_enter(struct ring* r, unsigned least) {
   if (done > 0) r->submitted += (unsigned)done;
 }
 
-static struct io_uring_sqe* ring_entry(struct ring* r) {
+static inline struct io_uring_sqe* ring_entry(struct ring* r) {
   while (*r->tail - __atomic_load_n(r->head, __ATOMIC_ACQUIRE) == r->entries) ring_enter(r, 0);
   struct io_uring_sqe* e = &r->sqes[*r->tail & r->mask];
   memset(e, 0, sizeof *e);
   return e;
 }
 
-static void ring_push(struct ring* r) { __atomic_store_n(r->tail, *r->tail + 1, __ATOMIC_RELEASE); }
+static inline void ring_push(struct ring* r) { __atomic_store_n(r->tail, *r->tail + 1, __ATOMIC_RELEASE); }
 
-static void ring_accept(struct ring* r, int listener) {
+static inline void ring_accept(struct ring* r, int listener) {
   struct io_uring_sqe* e = ring_entry(r);
   e->opcode = IORING_OP_ACCEPT;
   e->fd = listener;
@@ -94,7 +103,7 @@ static void ring_accept(struct ring* r, int listener) {
   ring_push(r);
 }
 
-static void ring_receive(struct ring* r, int fd) {
+static inline void ring_receive(struct ring* r, int fd) {
   struct io_uring_sqe* e = ring_entry(r);
   e->opcode = IORING_OP_RECV;
   e->fd = fd;
@@ -104,7 +113,7 @@ static void ring_receive(struct ring* r, int fd) {
   ring_push(r);
 }
 
-static void ring_send(struct ring* r, int fd, uint16_t buffer, unsigned offset, unsigned size) {
+static inline void ring_send(struct ring* r, int fd, uint16_t buffer, unsigned offset, unsigned size) {
   struct io_uring_sqe* e = ring_entry(r);
   e->opcode = IORING_OP_SEND;
   e->fd = fd;
@@ -115,9 +124,20 @@ static void ring_send(struct ring* r, int fd, uint16_t buffer, unsigned offset, 
   ring_push(r);
 }
 
-static void ring_wait(struct ring* r) { ring_enter(r, 1); }
+static inline void ring_read(struct ring* r, int fd, void* to, unsigned size, uint64_t position, uint64_t user_data) {
+  struct io_uring_sqe* e = ring_entry(r);
+  e->opcode = IORING_OP_READ;
+  e->fd = fd;
+  e->addr = (uint64_t)(uintptr_t)to;
+  e->len = size;
+  e->off = position;
+  e->user_data = user_data;
+  ring_push(r);
+}
 
-static int ring_next(struct ring* r, struct io_uring_cqe* out) {
+static inline void ring_wait(struct ring* r) { ring_enter(r, 1); }
+
+static inline int ring_next(struct ring* r, struct io_uring_cqe* out) {
   unsigned head = *r->cq_head;
   if (head == __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE)) return 0;
   *out = r->cqes[head & r->cq_mask];

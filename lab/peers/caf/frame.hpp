@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 using measure = std::function<void(const peer::run_once&)>;
@@ -36,3 +37,6 @@ void add_entries(std::vector<peer::entry>& to, const char* workload, const char*
 
 std::vector<peer::entry> savina_entries();
 std::vector<peer::entry> affinity_entries();
+std::vector<peer::entry> across_entries();
+/// The other process of those.
+int serve_across(const std::string& policy, int workers);

@@ -222,8 +222,10 @@ void idle(const peer::options& o, const measure& m) {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(mixed_sizes)
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string{argv[1]} == "far") return serve_across(argv[2], std::atoi(argv[3]));
   std::vector<peer::entry> entries = savina_entries();
   for (const peer::entry& e : affinity_entries()) entries.push_back(e);
+  for (const peer::entry& e : across_entries()) entries.push_back(e);
   for (const char* policy : {"stealing", "sharing"}) {
     entries.push_back({"mixed", policy, "message", mixed});
     entries.push_back({"skynet", policy, "fiber", skynet});

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct options {
   int workers = 1;
   int runs = 5;
   int warmup = 1;
+  int least_ms = 0;  // repeat the work inside a measured run until it has taken so long
+  int pause_ms = 0;  // between repetitions
   std::map<std::string, std::string> rest;
 
   [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t standard) const {
@@ -41,6 +44,7 @@ struct outcome {
   std::int64_t units;
   bool ok;
   std::map<std::string, double> figures = {};
+  std::int64_t repeats = 1;
 };
 
 /// Runs once. Called `warmup` + `runs` times inside one call of an entry's `around`.
@@ -86,6 +90,22 @@ inline std::string text_of(const std::vector<double>& values) {
   return text + "]";
 }
 
+/// A measured run: repeats the work until it has taken as long as was asked for. The result is the mean of one.
+inline outcome run_measured(const options& o, const run_once& once) {
+  outcome all = once();
+  while (all.ok && all.seconds * 1e3 < o.least_ms && all.repeats < 1'000'000) {
+    if (o.pause_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds{o.pause_ms});
+    const outcome next = once();
+    all.seconds += next.seconds;
+    all.ok = next.ok;
+    for (const auto& [name, value] : next.figures) all.figures[name] += value;
+    ++all.repeats;
+  }
+  all.seconds /= static_cast<double>(all.repeats);
+  for (auto& [name, sum] : all.figures) sum /= static_cast<double>(all.repeats);
+  return all;
+}
+
 inline options read_options(int argc, char** argv) {
   if (argc < 2) fail("which workload?");
   options o;
@@ -100,6 +120,8 @@ inline options read_options(int argc, char** argv) {
     else if (name == "workers") o.workers = std::max(1, std::atoi(value.c_str()));
     else if (name == "runs") o.runs = std::max(1, std::atoi(value.c_str()));
     else if (name == "warmup") o.warmup = std::atoi(value.c_str());
+    else if (name == "least-ms") o.least_ms = std::atoi(value.c_str());
+    else if (name == "pause-ms") o.pause_ms = std::atoi(value.c_str());
     else o.rest[name] = value;
   }
   return o;
@@ -108,9 +130,11 @@ inline options read_options(int argc, char** argv) {
 inline int print(const std::string& system, const std::string& version, const options& o, const entry& e,
                  const std::vector<outcome>& runs, bool ok, std::int64_t base_rss_bytes) {
   std::vector<double> seconds;
+  std::vector<double> repeats;
   std::map<std::string, std::vector<double>> figures;
   for (const outcome& run : runs) {
     seconds.push_back(run.seconds);
+    repeats.push_back(static_cast<double>(run.repeats));
     for (const auto& [name, value] : run.figures) figures[name].push_back(value);
   }
   std::string more;
@@ -119,12 +143,13 @@ inline int print(const std::string& system, const std::string& version, const op
   const std::int64_t units = runs.front().units;
   std::printf(
       "{\"system\":\"%s\",\"version\":\"%s\",\"workload\":\"%s\",\"style\":\"%s\",\"workers\":%d,\"unit\":\"%s\","
-      "\"units\":%lld,\"seconds\":%s,\"ns_per_unit\":%.9g,\"peak_rss_bytes\":%lld,\"base_rss_bytes\":%lld,\"ok\":%s%s}"
+      "\"units\":%lld,\"seconds\":%s,\"repeats\":%s,\"ns_per_unit\":%.9g,\"peak_rss_bytes\":%lld,\"base_rss_bytes\":%"
+      "lld,\"ok\":%s%s}"
       "\n",
       system.c_str(), version.c_str(), o.workload.c_str(), e.style.c_str(), o.workers, e.unit.c_str(),
-      static_cast<long long>(units), text_of(seconds).c_str(), median(seconds) * 1e9 / static_cast<double>(units),
-      static_cast<long long>(status_bytes("VmHWM:")), static_cast<long long>(base_rss_bytes), ok ? "true" : "false",
-      more.c_str());
+      static_cast<long long>(units), text_of(seconds).c_str(), text_of(repeats).c_str(),
+      median(seconds) * 1e9 / static_cast<double>(units), static_cast<long long>(status_bytes("VmHWM:")),
+      static_cast<long long>(base_rss_bytes), ok ? "true" : "false", more.c_str());
   return ok ? 0 : 1;
 }
 
@@ -141,7 +166,7 @@ inline int run(const std::string& system, const std::string& version, const std:
       e.run(o, [&](const run_once& once) {
         for (int i = 0; i < o.warmup; ++i) ok = once().ok && ok;
         for (int i = 0; i < o.runs; ++i) {
-          runs.push_back(once());
+          runs.push_back(run_measured(o, once));
           ok = runs.back().ok && ok;
         }
       });

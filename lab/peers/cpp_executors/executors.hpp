@@ -128,7 +128,7 @@ class stealing : public executor {
         continue;
       }
       sleepers_.fetch_add(1);
-      signal_.wait(seen);  // whoever submits after the look has changed it
+      signal_.wait(seen);  // a submitter after the look has changed it
       sleepers_.fetch_sub(1);
     }
   }

@@ -21,6 +21,11 @@ workload("timers", "fire") -> {fun lab_small:timers_fire/1, "timer"};
 workload("memory", "message") -> {fun lab_small:memory/1, "fiber"};
 workload("idle_actors", "message") -> {fun lab_small:idle_actors/1, "actor"};
 workload("ticker", "message") -> {fun lab_small:ticker/1, "tick"};
+workload("across_tell", "message") -> {fun lab_across:tell/1, "message"};
+workload("across_ask", "message") -> {fun lab_across:ask/1, "request"};
+workload("across_fan_out", "message") -> {fun lab_across:fan_out/1, "message"};
+workload("supervision", "tree") -> {fun lab_supervision:tree/1, "crash"};
+workload("supervision", "restart") -> {fun lab_supervision:restart/1, "crash"};
 workload(Name, Style) -> fail(["there is no workload ", Name, " in style ", Style]).
 
 main() ->
@@ -28,13 +33,13 @@ main() ->
                          [] -> fail(["which workload?"]);
                          Given -> Given
                      end,
-    Options = maps:from_list([option(Word) || Word <- Words]),
+    Options = maps:from_list([option(Word) || Word <- Words, string:prefix(Word, "far@") =:= nomatch]),
     Name =/= "echo_server" orelse lab_echo:serve(),
     Style = maps:get("style", Options, "message"),
     {Run, Unit} = workload(Name, Style),
     Base = status_bytes("VmRSS:"),
     Warm = [in_own_process(Run, Options) || _ <- lists:seq(1, number("warmup", Options, 1))],
-    Runs = [in_own_process(Run, Options) || _ <- lists:seq(1, number("runs", Options, 5))],
+    Runs = [run_measured(Run, Options) || _ <- lists:seq(1, number("runs", Options, 5))],
     Ok = lists:all(fun({_, _, Right, _}) -> Right end, Warm ++ Runs),
     [{_, Units, _, _} | _] = Runs,
     Seconds = [S || {S, _, _, _} <- Runs],
@@ -65,6 +70,21 @@ number(Name, Options, Standard) ->
     end.
 
 flag(Name, Options) -> number(Name, Options, 0) =/= 0.
+
+%% A measured run repeats the work until it has taken as long as was asked for. The result is the mean of one.
+run_measured(Run, Options) ->
+    repeat(Run, Options, in_own_process(Run, Options), 1).
+
+repeat(Run, Options, {Seconds, Units, Ok, Figures} = All, Repeats) ->
+    case Ok andalso Seconds * 1000 < number("least-ms", Options, 0) andalso Repeats < 1000000 of
+        true ->
+            timer:sleep(number("pause-ms", Options, 0)),
+            {More, _, MoreOk, MoreFigures} = in_own_process(Run, Options),
+            Sums = maps:map(fun(Name, Sum) -> Sum + maps:get(Name, MoreFigures) end, Figures),
+            repeat(Run, Options, {Seconds + More, Units, MoreOk, Sums}, Repeats + 1);
+        false when Repeats =:= 1 -> All;
+        false -> {Seconds / Repeats, Units, Ok, maps:map(fun(_, Sum) -> Sum / Repeats end, Figures)}
+    end.
 
 %% So that no run inherits the heap, or messages, of the one before.
 in_own_process(Run, Options) ->

@@ -109,11 +109,13 @@ hog(N) -> hog(N + 1).
 
 now_ms() -> erlang:monotonic_time(millisecond).
 
-%% Late by so many microseconds; ticks that were due meanwhile are left out, as a ticker drops them.
-ticks(0, _, _, Late) -> Late;
+%% Every due tick is late by so many microseconds, also those that came due while the process waited for its turn.
+ticks(Left, _, _, Late) when Left =< 0 -> Late;
 ticks(Left, Period, Last, Late) ->
     Due = Last + Period,
     erlang:start_timer(Due, self(), tick, [{abs, true}]),
     receive {timeout, _, tick} -> ok end,
-    By = erlang:monotonic_time(microsecond) - Due * 1000,
-    ticks(Left - 1, Period, max(Due, now_ms()), [float(By) | Late]).
+    Now = erlang:monotonic_time(microsecond),
+    More = lists:seq(Due, min(Now div 1000, Due + (Left - 1) * Period), Period),
+    By = [float(Now - Each * 1000) || Each <- case More of [] -> [Due]; _ -> More end],
+    ticks(Left - length(By), Period, Due + (length(By) - 1) * Period, By ++ Late).

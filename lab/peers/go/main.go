@@ -51,6 +51,7 @@ func workloads() map[string]workload {
 		"memory":   memoryWorkload(),
 		"mixed":    mixedWorkload(),
 		"ticker":   tickerWorkload(),
+		"files":    filesWorkload(),
 	}
 }
 
@@ -83,6 +84,8 @@ func main() {
 	workers := flags.Int("workers", runtime.NumCPU(), "GOMAXPROCS")
 	runs := flags.Int("runs", 5, "measured runs")
 	warmup := flags.Int("warmup", 1, "runs before those, not measured")
+	leastMs := flags.Int("least-ms", 0, "repeat the work inside a measured run until it has taken so long")
+	pauseMs := flags.Int("pause-ms", 0, "between such repetitions")
 	flags.Bool("json", true, "accepted for the sake of sameness; JSON is all there is")
 	w.options(flags)
 	if err := flags.Parse(os.Args[2:]); err != nil || flags.NArg() > 0 {
@@ -93,9 +96,9 @@ func main() {
 	}
 	for _, s := range w.styles {
 		if s.name == *styleName {
-			report := measure(s, *workers, *runs, *warmup)
+			report := measure(s, request{*workers, *runs, *warmup, *leastMs, *pauseMs})
 			report.Workload, report.Style, report.Unit = name, s.name, w.unit
-			report.Options = map[string]any{"runs": *runs, "warmup": *warmup, "parameters": parameters(flags)}
+			report.Options = map[string]any{"runs": *runs, "warmup": *warmup, "least_ms": *leastMs, "pause_ms": *pauseMs, "parameters": parameters(flags)}
 			if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 				fail("%v", err)
 			}
@@ -113,7 +116,7 @@ func parameters(flags *flag.FlagSet) map[string]string {
 	values := map[string]string{}
 	flags.VisitAll(func(f *flag.Flag) {
 		switch f.Name {
-		case "style", "workers", "runs", "warmup", "json":
+		case "style", "workers", "runs", "warmup", "least-ms", "pause-ms", "json":
 		default:
 			values[f.Name] = f.Value.String()
 		}

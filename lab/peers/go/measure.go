@@ -20,6 +20,7 @@ type report struct {
 	Unit         string               `json:"unit"`
 	Units        int64                `json:"units"`
 	Seconds      []float64            `json:"seconds"`
+	Repeats      []int                `json:"repeats"`
 	NsPerUnit    float64              `json:"ns_per_unit"`
 	PeakRss      int64                `json:"peak_rss_bytes"`
 	BaseRss      int64                `json:"base_rss_bytes"`
@@ -31,16 +32,45 @@ type report struct {
 	Options      map[string]any       `json:"options"`
 }
 
-func measure(s style, workers, runs, warmup int) report {
-	runtime.GOMAXPROCS(workers)
-	r := report{System: "go", Version: runtime.Version(), Workers: workers, Ok: true, BaseRss: statusBytes("VmRSS:")}
-	for i := 0; i < warmup; i++ {
+// What is asked for of every workload.
+type request struct {
+	workers, runs, warmup int
+	leastMs, pauseMs      int // a measured run repeats the work until it has taken so long, with pauses
+}
+
+// A measured run; the result is the mean of its repetitions.
+func runMeasured(s style, q request) (result, int) {
+	all, repeats := s.run(), 1
+	for all.ok && all.seconds*1e3 < float64(q.leastMs) && repeats < 1_000_000 {
+		time.Sleep(time.Duration(q.pauseMs) * time.Millisecond)
+		next := s.run()
+		all.seconds += next.seconds
+		all.direct += next.direct
+		all.ok = next.ok
+		for name, value := range next.figures {
+			all.figures[name] += value
+		}
+		repeats++
+	}
+	all.seconds /= float64(repeats)
+	all.direct /= float64(repeats)
+	for name := range all.figures {
+		all.figures[name] /= float64(repeats)
+	}
+	return all, repeats
+}
+
+func measure(s style, q request) report {
+	runtime.GOMAXPROCS(q.workers)
+	r := report{System: "go", Version: runtime.Version(), Workers: q.workers, Ok: true, BaseRss: statusBytes("VmRSS:")}
+	for i := 0; i < q.warmup; i++ {
 		r.Ok = s.run().ok && r.Ok
 	}
 	var ratios []float64
-	for i := 0; i < runs; i++ {
+	for i := 0; i < q.runs; i++ {
 		runtime.GC() // no run pays for the garbage of the one before
-		got := s.run()
+		got, repeats := runMeasured(s, q)
+		r.Repeats = append(r.Repeats, repeats)
 		r.Ok = got.ok && r.Ok
 		r.Units = got.units
 		r.Seconds = append(r.Seconds, got.seconds)

@@ -11,7 +11,7 @@ import (
 // A ticker beside goroutines that never let go of a processor by themselves.
 func tickerWorkload() workload {
 	var hogs, ticks, periodUs int64
-	run := func() result {
+	run := func(byTicker bool) result {
 		period := time.Duration(periodUs) * time.Microsecond
 		var stop atomic.Bool
 		var all sync.WaitGroup
@@ -30,12 +30,17 @@ func tickerWorkload() workload {
 			defer ticker.Stop()
 			due := time.Now()
 			for int64(len(late)) < ticks {
-				<-ticker.C
-				now := time.Now()
 				due = due.Add(period)
+				if byTicker {
+					<-ticker.C
+				} else {
+					time.Sleep(time.Until(due))
+				}
+				now := time.Now()
 				late = append(late, now.Sub(due).Seconds()*1e6)
-				for now.Sub(due) >= period { // those that the ticker has dropped
+				for now.Sub(due) >= period && int64(len(late)) < ticks { // those that were slept through count too
 					due = due.Add(period)
+					late = append(late, now.Sub(due).Seconds()*1e6)
 					missed++
 				}
 			}
@@ -51,7 +56,7 @@ func tickerWorkload() workload {
 	}
 	return workload{
 		unit:   "tick",
-		styles: []style{{"channel", run}},
+		styles: []style{{"channel", func() result { return run(true) }}, {"sleep", func() result { return run(false) }}},
 		options: func(f *flag.FlagSet) {
 			f.Int64Var(&hogs, "hogs", 8, "goroutines that compute without end")
 			f.Int64Var(&ticks, "ticks", 1000, "ticks to wait for")

@@ -175,12 +175,27 @@ option word = case break (== '=') (drop 2 word) of
   (name, '=' : value) -> (name, value)
   (name, _) -> (name, "1")
 
+-- Repeats the work until it has taken as long as was asked for. The result is the mean of one.
+runMeasured :: Options -> IO Outcome -> IO Outcome
+runMeasured options run = run >>= go (1 :: Int)
+  where
+    least = fromIntegral (number "least-ms" 0 options) / 1000
+    pause = fromIntegral (number "pause-ms" 0 options) * 1000
+    go n whole
+      | ok whole && seconds whole < least && n < 1000000 = do
+          threadDelay pause
+          next <- run
+          let added = [(key, value + fromMaybe 0 (lookup key (figures next))) | (key, value) <- figures whole]
+          go (n + 1) (Outcome (seconds whole + seconds next) (units whole) (ok next) added)
+      | otherwise = pure (Outcome (seconds whole / fromIntegral n) (units whole) (ok whole)
+                                  [(key, value / fromIntegral n) | (key, value) <- figures whole])
+
 measure :: String -> String -> String -> Options -> IO Outcome -> IO ()
 measure name style unit options run = do
   workers <- getNumCapabilities
   base <- statusBytes "VmRSS:"
   warm <- replicateM (fromIntegral (number "warmup" 1 options)) run
-  runs <- replicateM (fromIntegral (number "runs" 5 options)) (performMajorGC >> run)
+  runs <- replicateM (fromIntegral (number "runs" 5 options)) (performMajorGC >> runMeasured options run)
   peak <- statusBytes "VmHWM:"
   let right = all ok (warm ++ runs)
       times = map seconds runs

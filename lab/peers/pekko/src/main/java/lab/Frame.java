@@ -23,6 +23,8 @@ final class Frame {
   final int workers;
   private final int runs;
   private final int warmup;
+  private final long leastMs; // a measured run repeats the work until it has taken so long
+  private final long pauseMs; // between repetitions
   private final Map<String, String> rest = new HashMap<>();
 
   Frame(String[] words) {
@@ -37,6 +39,8 @@ final class Frame {
     workers = (int) number("workers", 1);
     runs = (int) Math.max(1, number("runs", 5));
     warmup = (int) number("warmup", 5);
+    leastMs = number("least-ms", 0);
+    pauseMs = number("pause-ms", 0);
   }
 
   long number(String name, long standard) {
@@ -49,15 +53,36 @@ final class Frame {
     System.exit(2);
   }
 
+  /** A measured run; the result is the mean of its repetitions, whose number is added to the list. */
+  private Outcome runMeasured(Callable<Outcome> once, List<Long> repeats) throws Exception {
+    System.gc(); // no run pays for the garbage of the one before
+    Outcome all = once.call();
+    double seconds = all.seconds();
+    Map<String, Double> figures = new HashMap<>(all.figures());
+    boolean ok = all.ok();
+    long n = 1;
+    for (; ok && seconds * 1e3 < leastMs && n < 1_000_000; ++n) {
+      if (pauseMs > 0) Thread.sleep(pauseMs);
+      Outcome next = once.call();
+      seconds += next.seconds();
+      next.figures().forEach((name, value) -> figures.merge(name, value, Double::sum));
+      ok = next.ok();
+    }
+    repeats.add(n);
+    double each = n;
+    figures.replaceAll((name, sum) -> sum / each);
+    return new Outcome(seconds / n, all.units(), ok, figures);
+  }
+
   /** Warms up, measures, prints; returns the exit code. */
   int measure(String system, String version, String unit, Callable<Outcome> once) throws Exception {
     long base = statusBytes("VmRSS:");
     boolean ok = true;
     for (int i = 0; i < warmup; ++i) ok &= once.call().ok();
     List<Outcome> all = new ArrayList<>();
+    List<Long> repeats = new ArrayList<>();
     for (int i = 0; i < runs; ++i) {
-      System.gc(); // no run pays for the garbage of the one before
-      all.add(once.call());
+      all.add(runMeasured(once, repeats));
       ok &= all.get(i).ok();
     }
     double[] seconds = all.stream().mapToDouble(Outcome::seconds).toArray();
@@ -71,17 +96,17 @@ final class Frame {
     }
     System.out.printf(
         "{\"system\":\"%s\",\"version\":\"%s\",\"workload\":\"%s\",\"style\":\"%s\",\"workers\":%d,\"unit\":\"%s\",\"units\":%d,"
-            + "\"seconds\":%s,\"ns_per_unit\":%s,\"peak_rss_bytes\":%d,\"base_rss_bytes\":%d,\"ok\":%b%s}%n",
-        system, version, workload, style, workers, unit, units, Arrays.toString(seconds), median * 1e9 / units,
+            + "\"seconds\":%s,\"repeats\":%s,\"ns_per_unit\":%s,\"peak_rss_bytes\":%d,\"base_rss_bytes\":%d,\"ok\":%b%s}%n",
+        system, version, workload, style, workers, unit, units, Arrays.toString(seconds), repeats, median * 1e9 / units,
         statusBytes("VmHWM:"), base, ok, figures.isEmpty() ? "" : ",\"figures\":{" + String.join(",", figures) + "}");
     System.out.flush();
     return ok ? 0 : 1;
   }
 
-  /** Of objects that are alive: what a collector leaves lying about says nothing about what they need. */
-  static long liveBytes() {
+  /** Of the process, after what is free has gone back to the system; see java.sh beside workers.sh. */
+  static long residentBytes() throws IOException {
     System.gc();
-    return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    return statusBytes("VmRSS:");
   }
 
   static long statusBytes(String field) throws IOException {

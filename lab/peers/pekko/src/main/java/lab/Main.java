@@ -81,14 +81,14 @@ public final class Main {
 
   /** Actors with a number as their state, all children of one. */
   private Frame.Outcome idle(long count) throws Exception {
-    long before = Frame.liveBytes();
+    long before = Frame.residentBytes();
     CompletableFuture<ActorRef<Void>> made = new CompletableFuture<>();
     double seconds = seconds(made, result -> Behaviors.<Void>setup(context -> {
       for (long i = 0; i < count; ++i) context.spawnAnonymous(counter(0));
       result.complete(context.getSelf());
       return Behaviors.empty();
     }));
-    double grown = Frame.liveBytes() - before;
+    double grown = Frame.residentBytes() - before;
     return new Frame.Outcome(seconds, count, made.isDone(), java.util.Map.of("resident_bytes_per_actor", grown / count));
   }
 
@@ -105,6 +105,8 @@ public final class Main {
 
   public static void main(String[] words) throws Exception {
     Frame frame = new Frame(words);
+    if (frame.workload.equals("across_far")) Across.serve(frame.workers, (int) frame.number("members", 16));
+    if (frame.workload.startsWith("across_")) System.exit(Across.run(frame));
     Main main = new Main(frame.workers);
     int code = switch (frame.workload) {
       case "skynet" -> frame.measure("pekko", "1.1.3", "fiber", () -> main.skynet(frame.number("leaves", 1_000_000)));
