@@ -1,0 +1,195 @@
+// The client, with servers of ours and with servers that say what they are told to.
+#include "../testing.hpp"
+
+#include "../../tls/testing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace ramie::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Answers the connections in turn: each with its texts, one for each request, and then ends it.
+class scripted {
+ public:
+  explicit scripted(std::vector<std::vector<std::string>> script)
+      : fiber_{spawn([this, all = std::move(script)] {
+          for (const std::vector<std::string>& one : all) {
+            net::tcp_stream c = listener_.accept();
+            net::buffered_reader in{c};
+            for (const std::string& answer : one) {
+              while (!in.read_line().value_or("").empty()) {
+              }
+              c.write_all(answer);
+            }
+            c.shutdown_write();
+            closed_.set();
+          }
+        })} {}
+  [[nodiscard]] std::string url() const { return "http://" + listener_.local().to_string() + "/"; }
+  void wait_until_closed() { closed_.wait(); }
+
+ private:
+  net::tcp_listener listener_ = on_any_port();
+  event closed_;
+  join_handle<void> fiber_;
+};
+
+std::string base_of(const served& at) { return "http://" + at.at().to_string(); }
+
+TEST(http_client, asks_and_keeps_its_connection) {
+  net::with_workers([] {
+    server s;
+    s.get("/", [](request& rq, response& rs) {
+      rs.header("x", "y").send("hello " + std::string{rq.header("a").value_or("-")});
+    });
+    s.post("/", [](request& rq, response& rs) { rs.send(rq.body() + std::string{rq.header("content-type").value()}); });
+    s.get("/parts", [](request&, response& rs) {
+      for (int i = 0; i < 100; ++i) rs.write(std::string(1000, 'x'));
+    });
+    const served at{s};
+    client c;
+    for (int i = 0; i < 3; ++i) {
+      client_response r = c.request(base_of(at) + "/", {.headers = {{"A", "b"}}});
+      EXPECT_EQ(r.status(), 200);
+      EXPECT_EQ(r.header("X"), "y");
+      EXPECT_EQ(r.body(), "hello b");
+      EXPECT_EQ(c.post(base_of(at) + "/", "data", "text/plain").body(), "datatext/plain");
+      EXPECT_EQ(c.get(base_of(at) + "/parts").body(), std::string(100'000, 'x'));
+      EXPECT_EQ(c.get(base_of(at) + "/none").status(), 404);  // its body is not read: a new connection
+      EXPECT_EQ(c.request(base_of(at) + "/", {.method = "HEAD"}).body(), "");
+    }
+    EXPECT_LE(s.statistics().connections, 4u);
+    EXPECT_EQ(s.statistics().requests, 15u);
+  });
+}
+
+TEST(http_client, many_fibers_share_it) {
+  net::with_workers([] {
+    server s;
+    s.get("/{}", [](request&, response& rs, int n) { rs.send(std::to_string(n)); });
+    const served at{s};
+    client c;
+    scope all;
+    for (int i = 0; i < 100; ++i)
+      all.spawn([&, i] { EXPECT_EQ(c.get(base_of(at) + "/" + std::to_string(i)).body(), std::to_string(i)); });
+    all.join();
+  });
+}
+
+TEST(http_client, follows_redirects_and_keeps_secrets_to_the_first_host) {
+  ramie::run([] {
+    server other, s;
+    other.get("/", [](request& rq, response& rs) { rs.send(rq.header("authorization") ? "leaked" : "kept"); });
+    const served there{other};
+    s.get("/a/b", [](request&, response& rs) { rs.redirect("c?d=e"); });
+    s.get("/a/c", [](request& rq, response& rs) {
+      rs.send(rq.query("d").value() + std::string{rq.header("authorization").value_or("-")});
+    });
+    s.get("/away", [&](request&, response& rs) { rs.redirect(base_of(there) + "/", 307); });
+    s.get("/loop", [](request&, response& rs) { rs.redirect("/loop"); });
+    s.get("/ftp", [](request&, response& rs) { rs.redirect("ftp://x/"); });
+    s.post("/", [](request& rq, response& rs) {
+      static_cast<void>(rq.body());
+      rs.redirect("/a/c", 303);
+    });
+    const served at{s};
+    client c;
+    const client_request secret{.headers = {{"Authorization", "plum"}}};
+    client_response r = c.request(base_of(at) + "/a/b", secret);
+    EXPECT_EQ(r.url(), base_of(at) + "/a/c?d=e");
+    EXPECT_EQ(r.body(), "eplum");
+    EXPECT_EQ(c.request(base_of(at) + "/away", secret).body(), "kept");
+    EXPECT_THROW(static_cast<void>(c.get(base_of(at) + "/loop")), net::io_error);
+    EXPECT_THROW(static_cast<void>(c.get(base_of(at) + "/ftp")), net::io_error);
+    EXPECT_EQ(c.post(base_of(at) + "/", "x").status(), 303);
+  });
+}
+
+TEST(http_client, repeats_what_may_be_repeated_if_a_kept_connection_has_ended) {
+  const std::string answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+  for (const bool post : {false, true}) {
+    SCOPED_TRACE(post);
+    ramie::run([&] {
+      scripted s{{{answer}, {answer}}};
+      client c;
+      EXPECT_EQ(c.get(s.url()).body(), "ok");
+      s.wait_until_closed();
+      if (post) {
+        EXPECT_THROW(static_cast<void>(c.post(s.url(), "x")), net::io_error);
+      }
+      EXPECT_EQ(c.get(s.url()).body(), "ok");
+    });
+  }
+}
+
+TEST(http_client, knows_where_a_body_ends_or_refuses) {
+  ramie::run([] {
+    const auto body = [](const std::string& answer) {
+      scripted s{{{answer}}};
+      return client{}.get(s.url()).body();
+    };
+    const auto refused = [&](const std::string& answer) { return net::code_of([&] { body(answer); }); };
+    const std::string ok = "HTTP/1.1 200 OK\r\n";
+    EXPECT_EQ(body(ok + "content-length: 3\r\n\r\nabc"), "abc");
+    EXPECT_EQ(body(ok + "transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), "abc");
+    EXPECT_EQ(body(ok + "\r\nup to the end"), "up to the end");
+    EXPECT_EQ(body("HTTP/1.1 100 Continue\r\n\r\n" + ok + "content-length: 1\r\n\r\na"), "a");
+    EXPECT_EQ(body("HTTP/1.1 204 No Content\r\n\r\n"), "");
+    EXPECT_EQ(refused(ok + "content-length: 4\r\n\r\nabc"), net::io_errc::unexpected_end);
+    EXPECT_EQ(refused(ok + "transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"), net::io_errc::unexpected_end);
+    for (const char* broken : {"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+                               "content-length: 3\r\ncontent-length: 3\r\n\r\nabc", "content-length: -3\r\n\r\nabc",
+                               "transfer-encoding: gzip\r\n\r\nabc",
+                               "transfer-encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n", "no colon\r\n\r\n"})
+      EXPECT_EQ(refused(ok + broken), std::errc::protocol_error) << broken;
+    EXPECT_EQ(refused("SSH-2.0-x\r\n\r\n"), std::errc::protocol_error);
+    EXPECT_EQ(refused("HTTP/1.1 101 Switching Protocols\r\n\r\n"), std::errc::protocol_error);
+    EXPECT_EQ(refused(ok + "x: " + std::string(100'000, 'y') + "\r\n\r\n"), std::errc::protocol_error);
+    EXPECT_EQ(refused(""), net::io_errc::unexpected_end);
+  });
+}
+
+TEST(http_client, a_server_that_says_nothing_is_left) {
+  ramie::run([] {
+    net::tcp_listener l{{"127.0.0.1", 0}};
+    client c{{.response_time = 20ms}};
+    EXPECT_THROW(static_cast<void>(c.get("http://" + l.local().to_string())), timeout_error);
+  });
+}
+
+TEST(http_client, https_verifies) {
+  const tls::certificates files;
+  ramie::run([&] {
+    server s;
+    s.get("/", [](request& rq, response& rs) { rs.send(rq.is_encrypted() ? "encrypted" : "plain"); });
+    const served at{s,
+                    tls::server_context{{.certificates = {{files.chain(), files.key()}}, .alpn = server::protocols()}}};
+    const std::string url = "https://127.0.0.1:" + at.port() + "/";
+    client c{{}, tls::client_context{{.roots = files.roots()}}};
+    EXPECT_EQ(c.get(url).body(), "encrypted");
+    EXPECT_EQ(net::code_of([&] { static_cast<void>(client{}.get(url)); }), tls::errc::untrusted);
+  });
+}
+
+TEST(http_client, wrong_arguments_are_named) {
+  ramie::run([] {
+    client c;
+    for (const char* url : {"", "localhost", "ftp://x/", "http://", "http://x:0/", "http://x:70000/", "http://u:p@x/",
+                            "http://x/a b", "ws://x/"})
+      EXPECT_THROW(static_cast<void>(c.get(url)), invalid_argument) << url;
+    EXPECT_THROW(static_cast<void>(c.request("http://127.0.0.1:1/", {.headers = {{"a", "b\r\nc: d"}}})),
+                 invalid_argument);
+    EXPECT_THROW(static_cast<void>(c.request("http://127.0.0.1:1/", {.headers = {{"Host", "x"}}})), invalid_argument);
+    EXPECT_THROW(static_cast<void>(c.request("http://127.0.0.1:1/", {.method = "G ET"})), invalid_argument);
+    EXPECT_EQ(net::code_of([&] { static_cast<void>(c.get("http://127.0.0.1:1/")); }), std::errc::connection_refused);
+  });
+}
+
+}  // namespace
+}  // namespace ramie::http

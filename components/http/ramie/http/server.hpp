@@ -1,0 +1,153 @@
+// A server: routes, limits, and what runs until it is stopped.
+#pragma once
+
+#include <ramie/http/message.hpp>
+#include <ramie/tls.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace ramie::http {
+
+class websocket;
+struct server_core;  // what connections share
+
+/// What a client may use up. The defaults are guesses for a server that anybody can reach.
+struct server_limits {
+  std::size_t header_most = 16 * 1024;           // bytes of the request line and all headers; beyond: 431
+  std::size_t headers_most = 100;                // beyond: 431
+  std::uint64_t body_most = 8 << 20;             // bytes; beyond: 413
+  std::size_t connections_most = 10'000;         // more wait, and end the oldest of those below
+  std::size_t unfinished_most = 1000;            // that have not sent a whole request yet; more end the oldest of them
+  std::uint32_t streams_most = 100;              // requests at a time on a connection of HTTP/2
+  std::size_t websocket_message_most = 1 << 20;  // bytes of a message after decompression
+  http_versions versions = http_versions::automatic;
+  std::chrono::nanoseconds handshake_time = std::chrono::seconds{10};  // of TLS
+  std::chrono::nanoseconds header_time = std::chrono::seconds{10};     // from a request's first byte to its last header
+  std::chrono::nanoseconds body_idle = std::chrono::seconds{30};       // between two parts of a body
+  std::chrono::nanoseconds idle = std::chrono::seconds{75};            // a connection without a request
+  std::chrono::nanoseconds write_time = std::chrono::seconds{30};      // until a client takes the next 64 KiB
+  std::chrono::nanoseconds drain_time = std::chrono::seconds{10};      // for what is under way when the server stops
+};
+
+struct server_statistics {
+  std::uint64_t connections, requests, refused;  // refused: broken or beyond a limit
+  std::uint64_t displaced;                       // ended for a newer one before they had sent a whole request
+  std::uint64_t open;                            // connections now
+};
+
+using handler = std::function<bool(request&, response&, std::span<const std::string>)>;
+
+namespace routing {  // internal
+
+template <class T>
+bool parse_parameter(const std::string& text, T& into) {
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return code == std::errc{} && end == text.data() + text.size() && !text.empty();
+  } else {
+    into = text;
+    return true;
+  }
+}
+
+template <class F>
+struct handler_of;
+template <class R, class C, class... P>
+struct handler_of<R (C::*)(request&, response&, P...) const> {
+  static constexpr std::size_t parameters = sizeof...(P);
+  template <class F>
+  static handler of(F f) {
+    return [f = std::move(f)](request& rq, response& rs, std::span<const std::string> texts) {
+      std::tuple<std::decay_t<P>...> values;
+      const bool all = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return (parse_parameter(texts[I], std::get<I>(values)) && ...);
+      }(std::index_sequence_for<P...>{});
+      if (all) std::apply([&](auto&... v) { f(rq, rs, v...); }, values);
+      return all;
+    };
+  }
+};
+template <class R, class C, class... P>
+struct handler_of<R (C::*)(request&, response&, P...)> : handler_of<R (C::*)(request&, response&, P...) const> {};
+
+}  // namespace routing
+
+/// A server of HTTP/1.1 and HTTP/2. Routes are added first; then `serve` may be called for any number of listeners,
+/// each by a fiber of its own. Every request is handled by a fiber.
+///
+/// A pattern is a path whose segments may be "{}" or "{name}": each is a parameter of the handler behind request and
+/// response, of an integral type or std::string (as copy or const reference), or std::string_view. A segment that is no
+/// such number does not match. A last segment "*" is the rest of the path. Patterns without parameters come first, then
+/// the others as they were added.
+class server {
+ public:
+  explicit server(const server_limits& limits = {});
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+  ~server();
+
+  /// Handlers are called by many fibers at a time. What they throw becomes a response (status_error; 500 for others) or
+  /// ends the connection. Throws invalid_argument if the handler takes another number of parameters than the pattern
+  /// has, or the pattern does not begin with '/'.
+  template <class F>
+  void route(std::string_view method, std::string_view pattern, F f) {
+    using type = routing::handler_of<decltype(&F::operator())>;
+    add(method, pattern, type::parameters, type::of(std::move(f)));
+  }
+  /// Also answers HEAD.
+  template <class F>
+  void get(std::string_view pattern, F f) {
+    route("GET", pattern, std::move(f));
+  }
+  template <class F>
+  void post(std::string_view pattern, F f) {
+    route("POST", pattern, std::move(f));
+  }
+  template <class F>
+  void put(std::string_view pattern, F f) {
+    route("PUT", pattern, std::move(f));
+  }
+  template <class F>
+  void erase(std::string_view pattern, F f) {
+    route("DELETE", pattern, std::move(f));
+  }
+  /// The files below `folder` under `prefix`, which ends with '/'. Symbolic links are followed; no name that begins
+  /// with a dot is served. A path that ends with '/' is its index.html.
+  void files(std::string_view prefix, std::string folder);
+  /// A WebSocket: f has the connection until it returns. Over HTTP/1.1.
+  void upgrade(std::string_view pattern, std::function<void(request&, websocket&)> f);
+
+  /// Accepts and serves connections until `stop` has let them finish. With a TLS context, HTTP/2 where the client can,
+  /// by ALPN; without one HTTP/2 for clients that begin with it. Suspends. Throws io_error if the listener fails or is
+  /// closed, `cancelled`; then connections are cut off.
+  void serve(net::tcp_listener& from);
+  void serve(net::tcp_listener& from, const tls::server_context& context);
+  /// One connection that somebody else accepted, to its end. Suspends. Throws `cancelled`.
+  void serve_one(net::any_stream connection);
+
+  /// Stops accepting, closes idle connections, lets requests under way finish for limits.drain_time, and makes all
+  /// calls of `serve` return. Does not suspend. Any thread.
+  void stop();
+  [[nodiscard]] server_statistics statistics() const noexcept;  // any thread
+
+  /// The protocols for tls::server_options::alpn.
+  [[nodiscard]] static std::vector<std::string> protocols() { return {"h2", "http/1.1"}; }
+
+ private:
+  void add(std::string_view method, std::string_view pattern, std::size_t parameters, handler f);
+  std::unique_ptr<server_core> core_;
+};
+
+}  // namespace ramie::http

@@ -1,0 +1,374 @@
+// HTTP/1.1: what a client sends is judged before it is used.
+//
+//  H1 A request's head is used when all of it is there: within header_most bytes and header_time. Lines end with CRLF, and
+//     nothing else does; no line begins with a space (folding). Then Beast's parser has it.
+//  H2 Where a body ends is told by one Content-Length of digits only, or by "Transfer-Encoding: chunked" alone, not by
+//     both. Anything else is refused, and the connection is closed, so that nobody disagrees about where the next request
+//     begins (request smuggling).
+//  H3 The next request is looked at when the response is complete and the body has been read. If the handler has left
+//     more than a little of it, the connection is closed.
+#include "server/h1.hpp"
+
+#include "wire/parser.hpp"
+
+#include <ramie/http/websocket.hpp>
+
+#include <sys/sendfile.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+namespace ramie::http {
+
+namespace {
+
+constexpr std::size_t unread_most = 64 * 1024;  // of a body that is skipped to keep the connection; a guess
+
+}  // namespace
+
+class h1_parser final : public message_parser<true> {
+ public:
+  using message_parser::message_parser;
+  std::string_view method, target;
+  int version_number = 11;
+
+ private:
+  void on_request_impl(beast::http::verb, view m, view t, int v, error_code&) override {
+    method = plain(m);
+    target = plain(t);
+    version_number = v;
+  }
+  void on_response_impl(int, view, int, error_code&) override {}
+};
+
+h1_exchange::h1_exchange(connection& c) : exchange{c.core.limits}, c_{c} {
+  c_.on_rest = [this] {
+    if (!busy_) rest();
+  };
+}
+h1_exchange::~h1_exchange() { c_.on_rest = nullptr; }
+
+/// Between two requests.
+void h1_exchange::rest() noexcept {
+  parser_.reset();
+  std::string{}.swap(head_);
+  std::string{}.swap(held_);
+  forget();
+}
+
+namespace {
+
+void add_number(std::string& to, std::uint64_t n) {
+  std::array<char, 20> digits;
+  to.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr);
+}
+
+/// H1. The status to refuse it with; 0 if it is all right.
+int judge_lines(std::string_view head) noexcept {
+  // A few passes that the compiler and the C library do many bytes at a time.
+  if (head.find('\0') != std::string_view::npos) return 400;
+  std::ptrdiff_t ends = 0;
+  for (std::size_t i = head.find('\n'); i != std::string_view::npos; i = head.find('\n', i + 1), ++ends) {
+    if (i == 0 || head[i - 1] != '\r') return 400;
+    if (i + 1 < head.size() && (head[i + 1] == ' ' || head[i + 1] == '\t')) return 400;
+  }
+  if (std::count(head.begin(), head.end(), '\r') != ends) return 400;  // one that is alone
+  return 0;
+}
+
+/// "/a" of "/a" and of "http://host/a", which a server has to understand, too (RFC 9112, 3.2.2); "" if that is for
+/// another host than the header says, or none of these.
+std::string_view own_target(std::string_view target, std::string_view host) noexcept {
+  if (target == "*" || target.starts_with('/')) return target;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+    if (host.empty() || !same_name(target.substr(0, end), host)) return {};
+    if (end == target.size()) return "/";
+    return target[end] == '/' ? target.substr(end) : std::string_view{};
+  }
+  return {};
+}
+
+}  // namespace
+
+/// H2. The same.
+int h1_exchange::judge_fields() {
+  int hosts = 0, lengths = 0, codings = 0;
+  bool more_than_chunked = false;
+  std::optional<std::uint64_t> length;
+  expects_ = false;
+  std::string_view host;
+  for (const header_field& f : rq.headers()) {
+    if (same_name(f.name, "host")) {
+      ++hosts;
+      host = f.value;
+    } else if (same_name(f.name, "content-length")) {
+      ++lengths;
+      length = parse_number(f.value);
+      if (!length) return 400;
+    } else if (same_name(f.name, "transfer-encoding")) {
+      ++codings;
+      more_than_chunked |= !same_name(f.value, "chunked");
+    } else if (same_name(f.name, "expect")) {
+      if (!same_name(f.value, "100-continue")) return 417;
+      expects_ = true;
+    }
+    if (!is_field_value(f.value)) return 400;
+  }
+  if (hosts > 1 || (hosts == 0 && parser_->version_number >= 11)) return 400;
+  if (host.find_first_of(" \t,/@\\") != std::string_view::npos) return 400;
+  if (lengths > 1 || (lengths == 1 && codings != 0) || codings > 1) return 400;
+  if (codings == 1 && (more_than_chunked || parser_->version_number < 11)) return more_than_chunked ? 501 : 400;
+  set_length(length);
+  return 0;
+}
+
+/// H1. False if the connection is over.
+bool h1_exchange::read_head() {
+  std::size_t searched = 0;
+  bool skipped = false;
+  if (c_.input().empty() && c_.fill(limits.idle) == 0) return false;
+  if (!busy_ && !c_.begin_request()) return false;
+  busy_ = true;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  for (;;) {
+    // RFC 9112, 2.2: an empty line before a request is skipped. One, however the bytes come.
+    if (!skipped && c_.input().starts_with("\r\n")) {
+      c_.consume(2);
+      skipped = true;
+      searched = 0;
+    }
+    const std::string_view there = c_.input();
+    const std::size_t end = there.find("\r\n\r\n", searched > 3 ? searched - 3 : 0);
+    if (end != std::string_view::npos && end + 4 <= limits.header_most) {
+      head_.assign(there.substr(0, end + 4));
+      c_.consume(end + 4);
+      c_.is_used();
+      return true;
+    }
+    // What has bare line ends may never have a CRLF CRLF.
+    if (there.find("\n\n") != std::string_view::npos) return refuse(400);
+    if (end != std::string_view::npos || there.size() >= limits.header_most) return refuse(431);
+    searched = there.size();
+    if (!held_.empty()) flush();
+    if (!deadline) deadline = std::chrono::steady_clock::now() + limits.header_time;
+    try {
+      if (c_.fill_until(*deadline) == 0) return false;
+    } catch (const timeout_error&) {
+      return refuse(408);
+    }
+  }
+}
+
+bool h1_exchange::refuse(int status) {
+  c_.core.refused.fetch_add(1, std::memory_order_relaxed);
+  keep_ = false;
+  version_ = 11;
+  rq_is_head_ = false;
+  send_head(status, "content-type: text/plain; charset=utf-8\r\n", reason_of(status).size() + 1,
+            std::string{reason_of(status)} + "\n");
+  return false;
+}
+
+/// The request in `head_`. False: refused.
+bool h1_exchange::parse_head() {
+  fields().clear();
+  if (const int status = judge_lines(head_); status != 0) return refuse(status);
+  parser_ = std::make_unique<h1_parser>(fields(), limits.headers_most);
+  beast::error_code ec;
+  parser_->put(boost::asio::const_buffer{head_.data(), head_.size()}, ec);
+  if (ec || !parser_->is_header_done()) {
+    if (parser_->has_too_many_fields) return refuse(431);
+    return refuse(ec == beast::http::error::bad_version ? 505 : 400);
+  }
+  version_ = parser_->version_number;
+  if (const int status = judge_fields(); status != 0) return refuse(status);
+  const std::string_view host = rq.header("host").value_or(""), target = own_target(parser_->target, host);
+  if (target.empty()) return refuse(400);
+  const std::optional<std::uint64_t> length = rq.content_length();
+  fresh(parser_->method, target, host, version_, c_.encrypted);
+  set_length(length);
+  rq_is_head_ = parser_->method == "HEAD";
+  keep_ = parser_->keep_alive() && !c_.core.stopping.load(std::memory_order_relaxed);
+  chunked_ = false;
+  return true;
+}
+
+bool h1_exchange::next() {
+  if (!read_head()) return false;
+  if (!parse_head()) return false;
+  c_.core.handle(*this);
+  if (c_.core.stopping.load()) keep_ = false;
+  if (!keep_ || !skip_body()) {
+    flush();
+    return false;
+  }
+  if (!c_.input().empty()) return true;  // pipelined
+  flush();
+  busy_ = false;
+  return c_.end_request();
+}
+
+/// H3.
+bool h1_exchange::skip_body() {
+  if (parser_->is_done()) return true;
+  if (expects_) return false;
+  std::vector<std::byte> ignored(4096);  // not on the stack, whose page would be touched by each request
+  std::size_t skipped = 0;
+  while (skipped <= unread_most) {
+    std::size_t n = 0;
+    try {
+      n = read_body(ignored);
+    } catch (const error&) {
+      return false;
+    }
+    if (n == 0) return true;
+    skipped += n;
+  }
+  return false;
+}
+
+std::size_t h1_exchange::read_body(std::span<std::byte> into) {
+  if (parser_->is_done() || into.empty()) return 0;
+  if (expects_ && !rs.has_begun()) c_.write("HTTP/1.1 100 Continue\r\n\r\n");
+  expects_ = false;
+  parser_->into = into;
+  parser_->taken = 0;
+  while (parser_->taken == 0 && !parser_->is_done()) {
+    beast::error_code ec = beast::http::error::need_more;
+    if (const std::string_view there = c_.input(); !there.empty())
+      c_.consume(parser_->put(boost::asio::const_buffer{there.data(), there.size()}, ec));
+    if (ec == beast::http::error::need_more) {
+      std::size_t more = 0;
+      try {
+        more = c_.fill(limits.body_idle);
+      } catch (const timeout_error&) {
+        keep_ = false;
+        throw status_error{408, "the body did not come in time"};
+      }
+      if (more == 0) {
+        keep_ = false;
+        throw net::io_error{"HTTP body", net::io_errc::unexpected_end};
+      }
+    } else if (ec) {
+      keep_ = false;
+      c_.core.refused.fetch_add(1, std::memory_order_relaxed);
+      throw status_error{400, "the body is broken"};
+    }
+  }
+  parser_->into = {};
+  return parser_->taken;
+}
+
+void h1_exchange::send_head(int status, std::string_view fields, std::optional<std::uint64_t> length,
+                            std::string_view body) {
+  std::string& h = held_;
+  h += "HTTP/1.1 ";
+  add_number(h, static_cast<std::uint64_t>(status));
+  h += ' ';
+  h += reason_of(status);
+  h += "\r\ndate: ";
+  h += date_now();
+  h += "\r\n";
+  h += fields;
+  const bool has_none = status == 204 || status == 304;
+  no_body_ = has_none || rq_is_head_;
+  if (length && !has_none) {
+    h += "content-length: ";
+    add_number(h, *length);
+    h += "\r\n";
+  } else if (!length && !has_none) {
+    chunked_ = version_ >= 11;
+    if (chunked_) h += "transfer-encoding: chunked\r\n";
+    else keep_ = false;
+  }
+  // A client that waits for a 100 may send the body or not.
+  if (expects_ || c_.core.stopping.load(std::memory_order_relaxed)) keep_ = false;
+  if (!keep_) h += "connection: close\r\n";
+  else if (version_ < 11) h += "connection: keep-alive\r\n";
+  h += "\r\n";
+  const auto bytes = std::as_bytes(std::span{body});
+  const bool all = length && *length == body.size();
+  if (no_body_) {
+    flush_unless_pipelined(all);
+  } else if (bytes.size() <= 16 * 1024) {
+    h += body;
+    flush_unless_pipelined(all);
+  } else {
+    flush(bytes);
+  }
+}
+
+/// With the next request there already, its response can go along.
+void h1_exchange::flush_unless_pipelined(bool complete) {
+  if (complete && keep_ && held_.size() < 16 * 1024 && !c_.input().empty() && parser_->is_done()) return;
+  if (complete) flush();
+}
+
+void h1_exchange::flush(std::span<const std::byte> body) {
+  const std::size_t n = held_.size();
+  if (n + body.size() == 0) return;
+  try {
+    c_.write({held_.data(), n}, body);
+  } catch (...) {
+    keep_ = false;
+    held_.clear();
+    throw;
+  }
+  held_.clear();
+}
+
+void h1_exchange::send_part(std::span<const std::byte> part) {
+  if (no_body_) return;
+  if (!chunked_) return flush(part);
+  if (part.empty()) return flush();
+  std::array<char, 20> size{};
+  const int n = std::snprintf(size.data(), size.size(), "%zx\r\n", part.size());
+  held_.append(size.data(), static_cast<std::size_t>(n));
+  flush(part);
+  held_ = "\r\n";
+}
+
+void h1_exchange::send_end() {
+  if (chunked_ && !no_body_) held_ += "0\r\n\r\n";
+  flush();
+}
+
+bool h1_exchange::send_from_file(int fd, std::uint64_t offset, std::uint64_t size) {
+  net::socket_stream* s = c_.stream.socket();
+  if (s == nullptr) return false;
+  flush();
+  auto at = static_cast<off_t>(offset);
+  const auto end = static_cast<off_t>(offset + size);
+  // Nobody else closes a connection that is busy, so the number stays what it is.
+  while (at < end) {
+    const ssize_t n =
+        ::sendfile(s->native_handle(), fd, &at, static_cast<std::size_t>(std::min<off_t>(end - at, 1 << 20)));
+    if (n < 0 && errno == EAGAIN) {
+      with_timeout(limits.write_time, [&] { s->wait_writable(); });
+    } else if (n == 0 || (n < 0 && errno != EINTR)) {
+      keep_ = false;
+      throw net::io_error{"sendfile", n == 0 ? std::error_code{net::io_errc::unexpected_end}
+                                             : std::error_code{errno, std::system_category()}};
+    }
+  }
+  return true;
+}
+
+void h1_exchange::become_websocket(const std::function<void(request&, websocket&)>& f) {
+  upgrade_to_websocket(*this, c_, f, [this] {
+    upgraded_ = true;
+    keep_ = false;
+  });
+}
+
+void serve_1(connection& c) {
+  h1_exchange x{c};
+  while (x.next()) {
+  }
+}
+
+}  // namespace ramie::http

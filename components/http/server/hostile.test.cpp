@@ -1,0 +1,245 @@
+// Clients that break the rules of HTTP/1.1, or use up what they can: a 4xx, or the end of the connection, and nobody
+// else notices.
+#include "../testing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace ramie::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+void add_routes(server& s) {
+  s.get("/", [](request&, response& rs) { rs.send("hello\n"); });
+  s.post("/", [](request& rq, response& rs) { rs.send("got " + rq.body()); });
+}
+
+TEST(http_hostile, no_request_hides_behind_another) {
+  // Whatever the server takes for the end of the first, "GET /hidden" must never be answered.
+  const std::string hidden = "GET /hidden HTTP/1.1\r\nhost: x\r\n\r\n";
+  const std::string post = "POST / HTTP/1.1\r\nhost: x\r\n";
+  const struct {
+    const char* what;
+    std::string text;
+    int status;
+  } all[] = {
+      {"both lengths", post + "content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, 400},
+      {"both lengths, other order", post + "transfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n" + hidden,
+       400},
+      {"two lengths", post + "content-length: 0\r\ncontent-length: 40\r\n\r\n" + hidden, 400},
+      {"two equal lengths", post + "content-length: 0\r\ncontent-length: 0\r\n\r\n" + hidden, 400},
+      {"a list of lengths", post + "content-length: 0, 40\r\n\r\n" + hidden, 400},
+      {"a length with a sign", post + "content-length: +0\r\n\r\n" + hidden, 400},
+      {"a negative length", post + "content-length: -1\r\n\r\n" + hidden, 400},
+      {"a huge length", post + "content-length: 18446744073709551616\r\n\r\n" + hidden, 400},
+      {"a hexadecimal length", post + "content-length: 0x10\r\n\r\n" + hidden, 400},
+      {"an empty length", post + "content-length:\r\n\r\n" + hidden, 400},
+      {"a coding that is not known", post + "transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + hidden, 501},
+      {"chunked, not last", post + "transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n" + hidden, 501},
+      {"two codings", post + "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, 400},
+      {"a coding with a tab",
+       post +
+           "transfer-encoding:\x0b"
+           "chunked\r\n\r\n0\r\n\r\n" +
+           hidden,
+       400},
+      {"chunks in HTTP/1.0", "POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, 400},
+      {"a space before the colon", post + "content-length : 40\r\n\r\n" + hidden, 400},
+      {"a folded header", post + "x: y\r\n content-length: 40\r\n\r\n" + hidden, 400},
+      {"a folded length", post + "content-length:\r\n 40\r\n\r\n" + hidden, 400},
+      {"a bare LF", post + "x: y\ncontent-length: 40\r\n\r\n" + hidden, 400},
+      {"a bare CR", post + "x: y\rcontent-length: 40\r\n\r\n" + hidden, 400},
+      {"bare LFs only", "GET / HTTP/1.1\nhost: x\n\n" + hidden, 400},
+      {"a NUL", post + std::string("x: a\0b\r\n\r\n", 10) + hidden, 400},
+      {"no host", "GET / HTTP/1.1\r\n\r\n" + hidden, 400},
+      {"two hosts", "GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n" + hidden, 400},
+      {"a host with a slash", "GET / HTTP/1.1\r\nhost: x/y\r\n\r\n" + hidden, 400},
+      {"no version", "GET /\r\n\r\n" + hidden, 400},
+      {"a version that is not known", "GET / HTTP/3.0\r\nhost: x\r\n\r\n" + hidden, 505},
+      {"a target of another host", "GET http://y/ HTTP/1.1\r\nhost: x\r\n\r\n" + hidden, 400},
+      {"a target of an unknown scheme", "GET ftp://x/ HTTP/1.1\r\nhost: x\r\n\r\n" + hidden, 400},
+      {"a target of a tunnel", "CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n" + hidden, 400},
+      {"a control character in the target", "GET /\x01 HTTP/1.1\r\nhost: x\r\n\r\n" + hidden, 400},
+      {"no method", " / HTTP/1.1\r\nhost: x\r\n\r\n" + hidden, 400},
+      {"a header without a name", post + ": y\r\n\r\n" + hidden, 400},
+      {"a header without a colon", post + "xy\r\n\r\n" + hidden, 400},
+      {"a TLS client", std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n", 13), 400},
+  };
+  ramie::run([&] {
+    server s;
+    add_routes(s);
+    std::string seen;
+    s.get("/hidden", [&](request&, response& rs) { rs.send(seen += "x"); });
+    const served at{s};
+    for (const auto& one : all) {
+      const int status = status_of(ask(at.at(), one.text));
+      EXPECT_EQ(status, one.status) << one.what;
+      EXPECT_EQ(seen, "") << one.what;
+      seen.clear();
+    }
+    EXPECT_EQ(status_of(ask(at.at(), get("/"))), 200);
+  });
+}
+
+TEST(http_hostile, one_empty_line_is_skipped_however_it_comes) {
+  ramie::run([] {
+    server s;
+    add_routes(s);
+    const served at{s};
+    // Each piece is read before the next is sent: the server answers a request that was in it.
+    const auto in_pieces = [&](const std::vector<std::string>& pieces) {
+      net::tcp_stream c = net::tcp_stream::connect(at.at());
+      for (const std::string& piece : pieces) {
+        c.write_all(piece);
+        this_fiber::sleep_for(std::chrono::milliseconds{5});  // likely to be read on its own; right in any case
+      }
+      c.shutdown_write();
+      std::string all;
+      std::array<std::byte, 4096> part;
+      while (const std::size_t n = c.read_some(part)) all += net::text_of(std::span{part}.first(n));
+      return status_of(all);
+    };
+    EXPECT_EQ(in_pieces({"\r\n" + get("/")}), 200);
+    EXPECT_EQ(in_pieces({"\r", "\n" + get("/")}), 200);
+    EXPECT_EQ(in_pieces({"\r\n\r\n" + get("/")}), 400);
+    EXPECT_EQ(in_pieces({"\r\n", "\r\n", get("/")}), 400);
+  });
+}
+
+TEST(http_hostile, broken_chunks_are_refused) {
+  ramie::run([] {
+    server s;
+    add_routes(s);
+    const served at{s};
+    const std::string post = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    const auto status = [&](const std::string& chunks) { return status_of(ask(at.at(), post + chunks)); };
+    EXPECT_EQ(status("3\r\nabc\r\n0\r\n\r\n"), 200);
+    EXPECT_EQ(status("3;a=\"b\"\r\nabc\r\n0\r\n\r\n"), 200);
+    EXPECT_EQ(status("3\nabc\n0\n\n"), 0);  // bare LF: waits for a CRLF, and the client ends
+    EXPECT_EQ(status("-3\r\nabc\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status("+3\r\nabc\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status("0x3\r\nabc\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status("g\r\nabc\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status("3\r\nabcd\r\n0\r\n\r\n"), 400);                                // longer than it says
+    EXPECT_EQ(status("10000000000000000\r\nabc"), 400);                              // 2^64
+    EXPECT_EQ(status("ffffffffffffffff\r\nabc"), 0);                                 // never complete
+    EXPECT_EQ(status("3;" + std::string(20'000, 'x') + "\r\nabc\r\n0\r\n\r\n"), 0);  // does not fit: cut off
+    std::string extensions;
+    for (int i = 0; i < 100; ++i) extensions += "1;" + std::string(1000, 'x') + "\r\na\r\n";
+    EXPECT_EQ(status(extensions + "0\r\n\r\n"), 400);
+    EXPECT_EQ(status("3;a\nb\r\nabc\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status("3 \r\nabc\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status("3\r\nabc\r\n0\r\ncontent-length: 5\r\n\r\n"), 400);  // in a trailer
+    std::string trailers;
+    for (int i = 0; i < 1000; ++i) trailers += "t: " + std::string(100, 'x') + "\r\n";
+    EXPECT_EQ(status("3\r\nabc\r\n0\r\n" + trailers + "\r\n"), 0);  // do not fit: cut off
+    EXPECT_EQ(status_of(ask(at.at(), get("/"))), 200);
+  });
+}
+
+TEST(http_hostile, limits_on_heads_and_bodies) {
+  ramie::run([] {
+    server s{{.header_most = 1000, .headers_most = 10, .body_most = 100}};
+    add_routes(s);
+    const served at{s};
+    EXPECT_EQ(status_of(ask(at.at(), get("/", "x: " + std::string(900, 'x') + "\r\n"))), 200);
+    EXPECT_EQ(status_of(ask(at.at(), get("/", "x: " + std::string(1000, 'x') + "\r\n"))), 431);
+    EXPECT_EQ(status_of(ask(at.at(), get("/" + std::string(5000, 'x')))), 431);
+    std::string many;
+    for (int i = 0; i < 9; ++i) many += "x: y\r\n";
+    EXPECT_EQ(status_of(ask(at.at(), get("/", many))), 200);
+    EXPECT_EQ(status_of(ask(at.at(), get("/", many + "x: y\r\n"))), 431);
+    const std::string post = "POST / HTTP/1.1\r\nhost: x\r\n";
+    EXPECT_EQ(status_of(ask(at.at(), post + "content-length: 100\r\n\r\n" + std::string(100, 'x'))), 200);
+    EXPECT_EQ(status_of(ask(at.at(), post + "content-length: 101\r\n\r\n")), 413);
+    EXPECT_EQ(status_of(ask(at.at(), post + "transfer-encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x') +
+                                         "\r\n0\r\n\r\n")),
+              413);
+    EXPECT_EQ(s.statistics().refused, 3u);
+  });
+}
+
+TEST(http_hostile, slow_clients_are_cut_off_and_hold_up_nobody) {
+  net::with_workers([] {
+    server s{{.header_time = 300ms, .body_idle = 300ms, .idle = 600ms}};
+    add_routes(s);
+    const served at{s};
+    scope all;
+    for (int i = 0; i < 50; ++i)
+      all.spawn([&, i] {
+        net::tcp_stream c = net::tcp_stream::connect(at.at());
+        try {
+          // Half a head, byte by byte; half a body; nothing at all.
+          if (i % 3 == 1) c.write_all("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nab");
+          for (int k = 0; i % 3 == 0; ++k) {  // NOLINT(bugprone-infinite-loop): until it throws
+            c.write_all(k == 0 ? "GET / HTTP/1.1\r\n" : "x");
+            this_fiber::sleep_for(3ms);
+          }
+          const std::string said = net::read_all(c);
+          EXPECT_EQ(status_of(said), i % 3 == 1 ? 408 : 0);
+        } catch (const net::io_error&) {
+          // It was cut off while it wrote.
+        }
+      });
+    EXPECT_EQ(status_of(ask(at.at(), get("/"))), 200);
+    all.join();
+    EXPECT_EQ(status_of(ask(at.at(), get("/"))), 200);
+  });
+}
+
+TEST(http_hostile, a_client_that_never_reads_is_cut_off) {
+  ramie::run([] {
+    server s{{.write_time = 50ms}};
+    event ended;
+    s.get("/", [&](request&, response& rs) {
+      try {
+        for (;;) rs.write(std::string(100'000, 'x'));
+      } catch (const timeout_error&) {
+        ended.set();
+        throw;
+      }
+    });
+    const served at{s};
+    net::tcp_stream c = net::tcp_stream::connect(at.at());
+    c.write_all(get("/"));
+    ended.wait();
+  });
+}
+
+TEST(http_hostile, connections_beyond_the_limit_wait) {
+  ramie::run([] {
+    server s{{.connections_most = 2}};
+    add_routes(s);
+    const served at{s};
+    std::optional<net::tcp_stream> a = net::tcp_stream::connect(at.at()), b = net::tcp_stream::connect(at.at());
+    a->write_all(get("/"));
+    b->write_all(get("/"));
+    std::array<std::byte, 10> part;
+    EXPECT_GT(a->read_some(part), 0u);
+    EXPECT_GT(b->read_some(part), 0u);
+    auto third = spawn([&] { return ask(at.at(), get("/")); });
+    this_fiber::sleep_for(20ms);
+    EXPECT_FALSE(third.has_ended());
+    a.reset();
+    EXPECT_EQ(status_of(third.join()), 200);
+  });
+}
+
+TEST(http_hostile, silent_connections_hold_up_nobody_and_end) {
+  ramie::run([] {
+    server s{{.header_time = 300ms, .idle = 300ms}};
+    add_routes(s);
+    const served at{s};
+    std::vector<net::tcp_stream> silent;
+    silent.reserve(200);
+    for (int i = 0; i < 200; ++i) silent.push_back(net::tcp_stream::connect(at.at()));
+    EXPECT_EQ(status_of(ask(at.at(), get("/"))), 200);
+    for (net::tcp_stream& c : silent) EXPECT_EQ(net::read_all(c), "");
+  });
+}
+
+}  // namespace
+}  // namespace ramie::http

@@ -1,0 +1,248 @@
+#include "server/exchange.hpp"
+
+#include <ramie/channel.hpp>
+#include <ramie/http/websocket.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace ramie::http {
+
+// ---- connections ---------------------------------------------------------------------------------------------------
+
+connection::connection(server_core& of, net::any_stream s, newcomer* from, bool is_encrypted)
+    : wire{std::move(s), of.limits.header_most, of.limits.write_time}, core{of}, encrypted{is_encrypted}, from_{from} {
+  const std::lock_guard locked{core.lock};
+  core.all.insert(this);
+}
+
+connection::~connection() {
+  const std::lock_guard locked{core.lock};
+  core.all.erase(this);
+}
+
+void newcomer::join_queue(server_core& of) {
+  {
+    const std::lock_guard locked{of.lock};
+    place_ = of.unfinished.insert(of.unfinished.end(), this);
+    queue_of_ = &of;
+  }
+  of.displace_oldest(of.limits.unfinished_most);
+}
+
+void newcomer::leave_queue() noexcept {
+  if (queue_of_ == nullptr) return;
+  const std::lock_guard locked{queue_of_->lock};
+  if (place_) queue_of_->unfinished.erase(*place_);
+  place_.reset();
+}
+
+void server_core::displace_oldest(std::size_t most) noexcept {
+  const std::lock_guard locked{lock};
+  if (unfinished.size() <= most) return;
+  newcomer& oldest = *unfinished.front();
+  unfinished.pop_front();
+  oldest.place_.reset();
+  displaced.fetch_add(1, std::memory_order_relaxed);
+  oldest.close();  // under the lock, so that it is still there
+}
+
+// ---- the server ----------------------------------------------------------------------------------------------------
+
+server_core::server_core(const server_limits& l) : limits{l}, room{static_cast<std::ptrdiff_t>(l.connections_most)} {}
+
+namespace {
+
+void check(const server_limits& l) {
+  const auto positive = [](const char* name, auto value) {
+    if (value <= decltype(value){})
+      throw invalid_argument{std::string{"ramie: http: server_limits: "} + name + " has to be positive"};
+  };
+  if (l.header_most < 512)
+    throw invalid_argument{"ramie: http: server_limits: header_most is " + std::to_string(l.header_most) +
+                           "; it has to be at least 512"};
+  positive("headers_most", l.headers_most);
+  positive("connections_most", l.connections_most);
+  positive("unfinished_most", l.unfinished_most);
+  positive("streams_most", l.streams_most);
+  positive("websocket_message_most", l.websocket_message_most);
+  positive("handshake_time", l.handshake_time);
+  positive("header_time", l.header_time);
+  positive("body_idle", l.body_idle);
+  positive("idle", l.idle);
+  positive("write_time", l.write_time);
+}
+
+/// What a failure of the handler's is to the client; `rs` has not begun.
+void answer_failure(response& rs, int status, const char* text) {
+  rs.status(status);
+  rs.send(std::string{text} + "\n");
+}
+
+/// What the client still sends is read for a moment: if it were in the kernel when the socket is closed, the kernel
+/// would reset the connection, and the client might lose the end of the response.
+void linger(connection& c) {
+  constexpr auto time = std::chrono::seconds{1};  // both are guesses
+  constexpr std::size_t bytes = 256 * 1024;
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  for (std::size_t n = c.input().size(); n < bytes; n += c.input().size()) {
+    c.consume(c.input().size());
+    if (c.fill_until(deadline) == 0) return;
+  }
+}
+
+}  // namespace
+
+server::server(const server_limits& limits) {
+  check(limits);
+  core_ = std::make_unique<server_core>(limits);
+}
+server::~server() = default;
+
+void server::add(std::string_view method, std::string_view pattern, std::size_t parameters, handler f) {
+  core_->routes.add(method, pattern, parameters, std::move(f));
+}
+
+void server::upgrade(std::string_view pattern, std::function<void(request&, websocket&)> f) {
+  core_->routes.add("GET", pattern, SIZE_MAX, {}, std::move(f));
+}
+
+void server::stop() {
+  core_->stopping.store(true);
+  core_->stopped.set();
+  const std::lock_guard locked{core_->lock};
+  for (connection* c : core_->all) c->end_if_idle();
+}
+
+server_statistics server::statistics() const noexcept {
+  const auto get = [](const std::atomic<std::uint64_t>& n) { return n.load(std::memory_order_relaxed); };
+  return {get(core_->connections), get(core_->requests), get(core_->refused), get(core_->displaced), get(core_->open)};
+}
+
+void server_core::handle(exchange& x) {
+  requests.fetch_add(1, std::memory_order_relaxed);
+  try {
+    const std::string others =
+        routes.match(x.rq.method(), x.rq.path(), [&](const route& r, const std::vector<std::string>& parameters) {
+          if (r.upgraded) {
+            x.become_websocket(r.upgraded);
+            return true;
+          }
+          x.was_routed = r.f(x.rq, x.rs, parameters);
+          return x.was_routed;
+        });
+    if (!x.rs.has_begun() && !x.is_upgraded()) {
+      if (!others.empty()) {
+        x.rs.header("allow", others);
+        answer_failure(x.rs, 405, "this method is not allowed here");
+      } else if (!x.was_routed) {
+        answer_failure(x.rs, 404, "there is nothing here");
+      }
+    }
+    if (!x.is_upgraded()) x.rs.finish();
+  } catch (const cancelled&) {
+    throw;
+  } catch (const status_error& e) {
+    if (x.rs.has_begun()) throw;
+    answer_failure(x.rs, e.status(), e.what());
+  } catch (const net::io_error&) {
+    throw;
+  } catch (const timeout_error&) {
+    throw;
+  } catch (const std::exception&) {
+    if (x.rs.has_begun()) throw;
+    answer_failure(x.rs, 500, "this went wrong");
+  }
+}
+
+void server_core::run(net::any_stream s, newcomer* from, bool encrypted, bool must_be_2) {
+  constexpr std::string_view preface = "PRI * HTTP/2.0\r\n";
+  connection c{*this, std::move(s), from, encrypted};
+  connections.fetch_add(1, std::memory_order_relaxed);
+  open.fetch_add(1, std::memory_order_relaxed);
+  try {
+    if (stopping.load()) c.end_if_idle();
+    bool is_2 = must_be_2 || (limits.versions == http_versions::only_2 && !encrypted);
+    if (!is_2 && limits.versions == http_versions::automatic && c.fill(limits.idle) != 0) {
+      // The preface of HTTP/2 is no request of HTTP/1.1. If only some of it has come, wait for more.
+      const auto deadline = std::chrono::steady_clock::now() + limits.header_time;
+      while (c.input().size() < preface.size() && preface.starts_with(c.input()) && c.fill_until(deadline) != 0) {
+      }
+      is_2 = c.input().starts_with(preface);
+    }
+    if (is_2) serve_2(c);
+    else if (limits.versions != http_versions::only_2) serve_1(c);
+    c.stream.shutdown_write();
+    linger(c);
+  } catch (const cancelled&) {
+    open.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  } catch (const std::exception&) {
+    // The client is gone, or was too slow, or its handler failed in the middle of a response: it sees the connection
+    // end.
+  }
+  open.fetch_sub(1, std::memory_order_relaxed);
+}
+
+template <class Serve>
+void server_core::accept_all(net::tcp_listener& from, Serve serve) {
+  std::atomic<std::size_t> running{1};
+  event ended;  // all connections, once there are no new ones
+  const auto leave = [&] {
+    if (running.fetch_sub(1) == 1) ended.set();
+  };
+  scope fibers;
+  while (!stopping.load()) {
+    net::tcp_stream accepted;
+    bool stop = false;
+    select(net::on_accept(from, [&](net::tcp_stream s) { accepted = std::move(s); }),
+           on_ready(stopped, [&] { stop = true; }));
+    if (stop) break;
+    if (!room.try_acquire()) {
+      displace_oldest(0);
+      select(on_acquire(room), on_ready(stopped, [&] { stop = true; }));
+      if (stop) break;
+    }
+    net::any_stream connected{newcomer{std::move(accepted)}};
+    auto& fresh = static_cast<newcomer&>(*connected.socket());
+    fresh.join_queue(*this);  // here, so that the queue has the order of arrival
+    running.fetch_add(1);
+    fibers.spawn([this, &serve, &leave, &fresh, s = std::move(connected)]() mutable {
+      struct at_end {
+        server_core* of;
+        const decltype(leave)* left;
+        ~at_end() {
+          of->room.release();
+          (*left)();
+        }
+      } const last{this, &leave};
+      try {
+        serve(std::move(s), fresh);
+      } catch (const net::io_error&) {
+        // As for any connection that ends early.
+      } catch (const timeout_error&) {
+      }
+    });
+  }
+  leave();
+  if (!ended.wait_for(limits.drain_time)) fibers.cancel();
+  fibers.join();
+}
+
+void server::serve(net::tcp_listener& from) {
+  core_->accept_all(
+      from, [this](net::any_stream s, newcomer& accepted) { core_->run(std::move(s), &accepted, false, false); });
+}
+
+void server::serve(net::tcp_listener& from, const tls::server_context& context) {
+  core_->accept_all(from, [this, &context](net::any_stream s, newcomer& accepted) {
+    tls::stream encrypted =
+        with_timeout(core_->limits.handshake_time, [&] { return tls::stream::accept(std::move(s), context); });
+    const bool is_2 = encrypted.details().alpn == "h2";
+    core_->run(std::move(encrypted), &accepted, true, is_2);
+  });
+}
+
+void server::serve_one(net::any_stream s) { core_->run(std::move(s), nullptr, false, false); }
+
+}  // namespace ramie::http

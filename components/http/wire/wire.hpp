@@ -1,0 +1,50 @@
+// A stream with a buffer in front, and times for its reads and writes: what connections of servers and clients have in
+// common.
+#pragma once
+
+#include <ramie/net.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace ramie::http {
+
+class wire {
+ public:
+  wire(net::any_stream s, std::size_t capacity, std::chrono::nanoseconds write_time) noexcept
+      : stream{std::move(s)}, capacity_{capacity}, write_time_{write_time} {}
+  wire(const wire&) = delete;
+  wire& operator=(const wire&) = delete;
+
+  /// What has been read and not consumed.
+  [[nodiscard]] std::string_view input() const noexcept {
+    return {reinterpret_cast<const char*>(bytes_.get()) + begin_, end_ - begin_};
+  }
+  void consume(std::size_t n) noexcept { begin_ += n; }
+  /// Reads more behind it. 0 at the end, or if there is no room. Suspends. Throws timeout_error, io_error, `cancelled`.
+  std::size_t fill(std::chrono::nanoseconds time) { return fill_until(std::chrono::steady_clock::now() + time); }
+  std::size_t fill_until(std::chrono::steady_clock::time_point deadline);
+  /// Takes what there is, or reads once. 0 at the end. Same.
+  std::size_t take(std::span<std::byte> into, std::chrono::nanoseconds time);
+  /// In pieces, for each of which the peer has `write_time`. Same.
+  void write(std::string_view head, std::span<const std::byte> body = {});
+
+  net::any_stream stream;
+  /// Called while the input is awaited, once nothing has come for a while: what is not needed meanwhile can be given
+  /// back.
+  std::function<void()> on_rest;
+
+ private:
+  void await_input(std::chrono::steady_clock::time_point deadline);
+
+  std::size_t capacity_;
+  std::chrono::nanoseconds write_time_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+}  // namespace ramie::http
