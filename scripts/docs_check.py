@@ -4,8 +4,8 @@
 What a fenced block is, its first line says:
 
     ```cpp                with a main(): a program. It has to compile, and to return 0.
-    ```cpp                without: statements of a function that runs as a fiber, after `#include <ramie/ramie.hpp>`, a few
-                          headers of the standard library and `using namespace std::chrono_literals`.
+    ```cpp                without: statements of a function that runs as a fiber, after `#include <ramie/ramie.hpp>`, `<ramie/net.hpp>`,
+                          a few headers of the standard library and `using namespace std::chrono_literals`.
     ```cpp declarations   stands before such a function, and is known to all later blocks of the document.
     ```cpp part=FILE      these lines stand in that file just so, but for their indentation. (The file is compiled elsewhere.)
     ```cpp not-run        a program that is only compiled, because it ends badly on purpose.
@@ -35,8 +35,8 @@ LANGUAGES = {"cpp", "text", "sh", "cmake", "ini", "json", "python", "go", "erlan
 FLAGS = ["-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter"]
 SECONDS_MAX = 600  # for one program; it only catches what hangs
 STANDARD_HEADERS = [
-    "algorithm", "array", "atomic", "cerrno", "chrono", "cstdint", "cstdio", "functional", "memory", "mutex", "numeric",
-    "optional", "shared_mutex", "stdexcept", "stop_token", "string", "thread", "utility", "variant", "vector", "unistd.h",
+    "algorithm", "array", "atomic", "cerrno", "chrono", "csignal", "cstdint", "cstdio", "functional", "memory", "mutex", "numeric",
+    "optional", "shared_mutex", "span", "stdexcept", "stop_token", "string", "thread", "utility", "variant", "vector", "unistd.h",
 ]  # fmt: skip
 MARK = "=== block at line "
 
@@ -153,7 +153,7 @@ class Document:
             yield line, source, {} if expected is None else {line: expected}, is_run
         if self.functions or self.declarations:
             lines = [f"#include <{name}>" for name in STANDARD_HEADERS]
-            lines += ["#include <ramie/ramie.hpp>", "using namespace std::chrono_literals;", "namespace {"]
+            lines += ["#include <ramie/ramie.hpp>", "#include <ramie/net.hpp>", "using namespace std::chrono_literals;", "namespace {"]
             lines += self.declarations + ["}", '#line 1 "main"', "int main() { return ramie::run([] {"]
             lines += [f'  std::printf("{MARK}{n}\\n"); block_{n}();' for n in self.functions]
             yield 1, "\n".join(lines + ["}); }", ""]), self.expected, True

@@ -14,7 +14,7 @@ PAGE = Path("docs/environment.md")
 TEST_HEADER = Path("ramie/machine/test_options.hpp")
 TEST_SECTION = "For tests of ramie only"
 ROW = re.compile(r"^\| `(RAMIE_[A-Z_]+)` \|", re.MULTILINE)
-# Whoever reads a variable names it in a string of its own; texts that only mention it say more.
+# The reader of a variable names it in a string of its own; texts that only mention it say more.
 IN_CODE = re.compile(r'"(RAMIE_[A-Z_]+)"')
 IN_PYTHON = re.compile(r"""environ(?:\.get\(|\[)["'](RAMIE_[A-Z_]+)["']""")
 IN_SHELL = re.compile(r"\$\{?(RAMIE_[A-Z_]+)")

@@ -8,6 +8,16 @@ Builds and runs one of examples/; without a name, lists them.
 END
 }
 
+help_cluster() {
+  cat <<'HELP'
+usage: ./run cluster [--minutes N] [--seed N]
+
+Starts a nats-server and three nodes on this machine (loopback only): accounts as shards, jobs in a queue, numbers told from each node
+to each. Shows who owns what, and starts again what you kill -9, until control-C. With --minutes it kills, freezes and cuts by itself,
+and then judges what the nodes wrote down: it exits 0 only if every promise held (docs/design/cluster.md).
+HELP
+}
+
 help_trace() {
   cat <<'END'
 usage: ./run trace EXAMPLE [FILE]
@@ -18,14 +28,23 @@ END
 
 # Says on standard error how it is built; standard output is the example's.
 build_example() { # name, for the command
-  [[ -f examples/$1.cpp ]] || die "$2: which example? There are: $(cd examples && printf '%s ' *.cpp | sed 's/\.cpp//g')"
+  local all=(examples/*.cpp components/*/examples/*.cpp)
+  printf '%s\n' "${all[@]##*/}" | grep -qFx -e "$1.cpp" || die "$2: which example? There are: $(printf '%s ' "${all[@]##*/}" | sed 's/\.cpp//g')"
   need_build
+  [[ -e examples/$1.cpp ]] || need_for_components
   build release --target "example_$1" >&2
 }
 
 command_example() { # name, its arguments
   build_example "${1:-}" example
   exec "build/release/bin/example_$1" "${@:2}"
+}
+
+command_cluster() {
+  need_build
+  need_for_components
+  build release --target cluster_soak >&2 || die "ramie::cluster is not built here: see docs/install.md"
+  exec build/release/bin/cluster_soak "$@"
 }
 
 command_trace() { # example, file

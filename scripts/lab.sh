@@ -84,6 +84,9 @@ command_stack_usage() {
 
 command_compare() {
   # Help and a mistyped option need no build.
-  asks_for_help "$@" || build_lab
+  asks_for_help "$@" || {
+    build_lab
+    need_for_compare
+  }
   lab_python compare "$@"
 }

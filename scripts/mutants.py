@@ -6,10 +6,13 @@ Two kinds of mutants:
           says. Nothing is compiled for them: a test program of the simulator takes the addresses of such accesses from
           RAMIE_WEAKEN, after another run has listed them (RAMIE_SITES).
   lines   a look that is left out, two stores exchanged, < for <= and > for >=, a lock not taken, a count not taken back.
-          Each is compiled in a copy of the sources, in build/mutants.
+          What such a line changes is compiled beside the release build, and linked into one program after the other. Beside
+          the simulator's tests the folder's own run, too.
 
-A mutant is killed if a test fails that passes without it. Those that plant bugs of their own are not run. Each program that
-comes by the place runs until one fails, the quick ones first, for --seconds in all.
+A mutant is killed if a test fails that passes without it, or takes ten times as long. Tests that plant bugs of their own are
+not run. Each test of the simulator that comes by the place (by the file, for a line) runs until one fails, the quick ones
+first, for --seconds in all; for an order then with six times as many schedules, as far as the time reaches. It survives if
+all have passed; if their time ended first, nobody knows, and it is called undecided.
 
 tests/interleave/survivors.txt lists those that are known to survive, each with the reason: place, mistake and the line of the
 source, so that it outlives a change of line numbers. Fails if another one survives.
@@ -23,47 +26,62 @@ import os
 import pathlib
 import random
 import re
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+
+import mutant_lines
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLANTED = "--gtest_filter=-*found*:*.find_*"
-SURVIVORS = ROOT / "tests" / "interleave" / "survivors.txt"
+SURVIVORS = pathlib.Path("tests", "interleave", "survivors.txt")
 SHIMS = ("ramie/base/interleave.hpp", "ramie/base/word.hpp", "ramie/base/atomic.hpp", "ramie/machine/fence.hpp")
+# A mistake must not take all memory of the machine.
+MEMORY_MOST = 8 << 30
 
-# Which programs notice a mistake in a folder of ramie/, the quickest first.
+# Which programs are about a folder of ramie/: tried first where tests of several come by a place.
 PROGRAMS = {
     "base": ["threads", "runtime"],
     "machine": ["threads", "runtime", "ends"],
-    "stack": ["runtime", "ends"],
+    "stack": ["fresh", "runtime", "ends"],
     "context": ["runtime"],
     "queue": ["deques", "threads", "runtime", "sleeping", "ends"],
-    "task": ["threads", "runtime", "scopes", "ends"],
-    "worker": ["runtime", "sleeping", "ends"],
-    "sched": ["handoff", "runtime", "sleeping", "scopes", "ends"],
-    "fiber": ["scopes", "runtime", "ends"],
+    "task": ["claims", "orders", "threads", "fresh", "runtime", "scopes", "ends"],
+    "worker": ["events", "orders", "workers", "runtime", "sleeping", "ends"],
+    "sched": ["handoff", "sleeping", "claims", "fresh", "orders", "runtime", "workers", "scopes", "ends"],
+    "fiber": ["scopes", "orders", "runtime", "ends"],
     "runtime": ["runtime", "ends"],
-    "sync": ["threads", "ends"],
+    "sync": ["threads", "favours", "fresh", "ends"],
+    "parallel": ["runtime"],
     "future": ["ends"],
-    "channel": ["closing", "threads", "ends"],
-    "actor": ["runtime", "actors", "ends"],
+    "channel": ["closing", "waiting", "threads", "ends"],
+    "actor": ["extras", "runtime", "actors", "ends"],
     "supervise": ["actors", "ends"],
-    "patterns": ["actors"],
+    "patterns": ["active", "actors"],
 }
+# Seconds for a folder's own tests. Those that take more than a third of it without a mistake (a busy machine) decide nothing
+# if they do not end.
+HANGS_AFTER = 90
+# A line's mistake is linked into so many programs of the simulator at most.
+PROGRAMS_MOST = 4
 
 
 class Mutant:
-    def __init__(self, place, what):
+    def __init__(self, place, what, edit=None):
         self.place = place  # file:line
         self.what = what
+        self.edit = edit  # lines only
         self.offsets = collections.defaultdict(set)  # program: addresses; orders only
-        self.edit = None  # (path, first line, number of lines, new lines); lines only
+        self.tests = set()  # those that come by; orders only
 
     def __str__(self):
         return f"{self.place}: {self.what}"
+
+    def folder(self):
+        return self.place.split("/")[1]
 
     def key(self, root):
         """As in the list of survivors: without the number of the line, with its text."""
@@ -72,12 +90,12 @@ class Mutant:
         return f"{path} | {self.what} | {text}"
 
 
-def known_survivors():
+def known_survivors(root):
     """key: reason."""
-    if not SURVIVORS.is_file():
+    if not (root / SURVIVORS).is_file():
         return {}
     known = {}
-    for line in SURVIVORS.read_text().splitlines():
+    for line in (root / SURVIVORS).read_text().splitlines():
         if line and not line.startswith("#"):
             key, _, reason = line.rpartition(" | ")
             known[key] = reason
@@ -88,17 +106,34 @@ def programs_in(binaries):
     return sorted(p.name.removeprefix("test_interleave_") for p in binaries.glob("test_interleave_*") if not p.suffix)
 
 
-def run(binary, seconds, environment=None):
-    """True: all passed. False: one failed. None: it did not end in time."""
-    try:
-        done = subprocess.run([binary, PLANTED, "--gtest_fail_fast", "--gtest_brief=1"], timeout=seconds, check=False,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
-    except subprocess.TimeoutExpired:
-        return None
-    return done.returncode == 0
+def tests_of(binary):
+    """The names of its tests, but for those that plant bugs."""
+    listed = subprocess.run([binary, PLANTED, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+    suite = ""
+    for line in listed.splitlines():
+        if not line.startswith(" "):
+            suite = line.strip() if line.strip().endswith(".") else ""
+        elif suite:
+            yield suite + line.split("#")[0].strip()
 
 
-# ---- orders ----------------------------------------------------------------------------------------------------------
+def run(command, seconds, environment=None):
+    """True: all passed. False: one failed. None: it did not end in time. What it started ends with it."""
+    limited = ["prlimit", f"--data={MEMORY_MOST}", "--core=0", *command, "--gtest_fail_fast", "--gtest_brief=1"]
+    with subprocess.Popen(limited, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                          env={**os.environ, **(environment or {})}) as process:
+        try:
+            return process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+# ---- what the tests of the simulator come by -------------------------------------------------------------------------
 
 def places_of(binary, offsets):
     """address: file:line of the innermost place that is not one of the shims."""
@@ -114,211 +149,290 @@ def places_of(binary, offsets):
                 continue
             line = line.split(" ")[0]
             at = line.rfind("/ramie/")
-            if address is None or at < 0 or "/tests/" in line:
+            if address is None or (at < 0 and "/tests/" not in line):
                 continue
-            place = line[at + 1:]
-            if place.startswith(SHIMS):
-                continue
-            found.setdefault(address, place)
+            place = None if "/tests/" in line else line[at + 1:]  # a program's own, inlined into ramie's
+            if place is None or not place.startswith(SHIMS):
+                found.setdefault(address, place)
     return found
 
 
-def sites_of(binary):
-    """What a run without a mutant comes by: lines of address, operation and order. Kept beside the program."""
-    kept = binary.with_suffix(".sites")
-    if not kept.is_file() or kept.stat().st_mtime < binary.stat().st_mtime:
+class Sites:
+    """Which accesses and fences each test comes by, and how long it takes. Kept beside the programs."""
+
+    def __init__(self, binaries, jobs):
+        self.binaries = binaries
+        self.seconds = {}  # (program, test): of a tenth of its schedules
+        self.found = []  # (program, test, address, place, operation, order)
+        names = [n for n in programs_in(binaries) if n != "faults"]
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            listed = {n: pool.submit(lambda n=n: list(tests_of(self.path(n)))) for n in names if not self.kept(n)}
+            ran = {(n, t): pool.submit(self.list_, n, t) for n, tests in listed.items() for t in tests.result()}
+            for name in listed:
+                text = "".join(ran[name, test].result() for test in listed[name].result())
+                self.path(name).with_suffix(".sites").write_text(text)
+            for rows in pool.map(self.read_, names):
+                self.found += rows
+
+    def path(self, name):
+        return self.binaries / f"test_interleave_{name}"
+
+    def kept(self, name):
+        kept = self.path(name).with_suffix(".sites")
+        return kept.is_file() and kept.stat().st_mtime > self.path(name).stat().st_mtime and kept.read_text().startswith("test ")
+
+    def list_(self, name, test):
         with tempfile.NamedTemporaryFile("r", suffix=".sites") as sites:
-            if not run(binary, 600, {"RAMIE_SITES": sites.name}):
-                sys.exit(f"mutants: {binary.name} fails without a mutant")
-            kept.write_text(sites.read())
-    return {tuple(line.split()) for line in kept.read_text().splitlines()}
+            begun = time.monotonic()
+            if not run([self.path(name), f"--gtest_filter={test}"], 600, {"RAMIE_SITES": sites.name}):
+                sys.exit(f"mutants: {name} {test} fails without a mutant")
+            return f"test {time.monotonic() - begun:.3f} {test}\n" + sites.read()
+
+    def read_(self, name):
+        rows = []
+        test = ""
+        for line in self.path(name).with_suffix(".sites").read_text().splitlines():
+            first, second, third = line.split()
+            if first == "test":
+                test = third
+                self.seconds[name, test] = float(second)
+            else:
+                rows.append((test, int(first, 16), second, third))
+        where = places_of(self.path(name), {offset for _, offset, *_ in rows})
+        return [(name, test, offset, where[offset], what, order) for test, offset, what, order in set(rows)
+                if where.get(offset) is not None]
 
 
-def order_mutants(binaries, names):
-    mutants = {}
-    for name in names:
-        binary = binaries / f"test_interleave_{name}"
-        listed = sites_of(binary)
-        where = places_of(binary, {int(offset, 16) for offset, *_ in listed})
-        for offset, what, order in listed:
-            place = where.get(int(offset, 16))
-            if place is None:
+KILLED, SURVIVES, UNDECIDED, NOT_TRIED = "killed by", "SURVIVES", "undecided", ""
+
+
+class Tries:
+    """The fate of one mutant after the other, each in its own thread."""
+
+    def __init__(self, sites, root, seconds, end):
+        self.sites_ = sites
+        self.root_ = root
+        self.seconds_ = seconds
+        self.end_ = end  # of all: what runs then is cut off, and undecided
+        self.lock_ = threading.Lock()
+        self.build_ = None
+        self.usual_ = {}  # a program of a folder's tests, with its arguments: how long it takes without a mistake
+
+    def of(self, mutant):
+        return self.line_(mutant) if mutant.edit else self.order_(mutant)
+
+    def each_(self, tests, command, begun):
+        for name, test in tests:
+            left = min(self.seconds_ - (time.monotonic() - begun), self.end_ - time.monotonic())
+            path, environment = command(name)
+            passed = run([path, f"--gtest_filter={test}"], left, environment) if left > 0 else None
+            if passed is None:
+                return UNDECIDED, ""
+            if not passed:
+                return KILLED, f"{name} {test}"
+        return SURVIVES, ""
+
+    def order_(self, mutant):
+        tests = sorted(mutant.tests, key=lambda at: self.sites_.seconds[at])
+        begun = time.monotonic()
+
+        def weakened(name, more):
+            # An address may be met in few schedules only, so a test gets all that any of its program's met.
+            offsets = ",".join(hex(o) for o in sorted(mutant.offsets[name]))
+            return self.sites_.path(name), {"RAMIE_WEAKEN": offsets, **more}
+
+        fate = self.each_(tests, lambda name: weakened(name, {}), begun)
+        if fate[0] != SURVIVES:
+            return fate
+        # As long as there is time: schedules that the tests do not try.
+        more = {"RAMIE_SEEDS": "6"}
+        again = self.each_(tests, lambda name: weakened(name, more), begun)
+        return again if again[0] == KILLED else fate
+
+    def line_(self, mutant):
+        with self.lock_:
+            if self.build_ is None:
+                self.build_ = mutant_lines.Build(self.root_, self.sites_.binaries.parent)
+        with mutant_lines.Mutated(self.build_, mutant.edit) as mutated:
+            try:
+                return self.programs_with_(mutant, mutated)
+            except mutant_lines.Unbuildable:
+                return KILLED, "the compiler"
+
+    def programs_with_(self, mutant, mutated):
+        """The program nearest to the place, then the folder's own tests, then others."""
+        nearest = self.nearest_(mutant)
+        spent = 0
+        undecided = False
+        for round_, name in enumerate([*list(nearest)[:1], None, *list(nearest)[1:PROGRAMS_MOST]]):
+            if name is None:
+                fate = self.own_tests_(mutant, mutated)
+            else:
+                path = mutated.link(f"test_interleave_{name}", "ramie_interleave")
+                if path is None:
+                    continue
+                begun = time.monotonic() - spent
+                # pylint: disable-next=cell-var-from-loop
+                fate = self.each_([(name, t) for t in nearest[name]], lambda _: (path, None), begun)
+                spent = time.monotonic() - begun
+            if fate[0] == KILLED:
+                return fate
+            undecided |= fate[0] == UNDECIDED
+        return (UNDECIDED if undecided else SURVIVES), ""
+
+    def nearest_(self, mutant):
+        """program: its tests that come by the file, the quick ones first; the program that comes nearest to the line first."""
+        path, line = mutant.place.split(":")
+        apart = {}
+        for name, test, _, place, *_ in self.sites_.found:
+            file, _, at = place.partition(":")
+            if file == path:
+                lines = abs(int(re.match(r"\d+", at)[0]) - int(line))
+                apart[name, test] = min(lines, apart.get((name, test), lines))
+        preferred = PROGRAMS[mutant.folder()]
+        if not apart:
+            apart = {at: 0 for at in self.sites_.seconds if at[0] in preferred[:2]}
+        by_program = collections.defaultdict(list)
+        # Some lines between make no difference.
+        for (name, test), lines in sorted(apart.items(), key=lambda at: (at[1] // 20, self.sites_.seconds[at[0]])):
+            by_program[name].append(test)
+        first = {name: min(apart[name, t] // 20 for t in tests) for name, tests in by_program.items()}
+        order = sorted(by_program, key=lambda n: (first[n], preferred.index(n) if n in preferred else 99))
+        return {name: by_program[name] for name in order}
+
+    def own_tests_(self, mutant, mutated):
+        """Those of its source first, then all of the folder."""
+        path = pathlib.Path(mutant.place.split(":")[0])
+        own = path.parent / (path.name.split(".")[0] + ".test.cpp")
+        apart = f"test_{path.parent.name}_{path.name.split('.')[0]}"
+        commands = [(f"test_{path.parent.name}", [f"--file={own}"])] if (self.root_ / own).is_file() else []
+        if (self.sites_.binaries / apart).is_file():
+            commands = [(apart, [])]
+        commands.append((f"test_{path.parent.name}", []))
+        for program, arguments in commands:
+            original = self.sites_.binaries / program
+            if not original.is_file():
                 continue
-            # A fence is left out, an access made relaxed.
-            said = f"no {what} fence" if order == "fence" else f"{what}, {order} made relaxed"
-            key = (place, said)
-            mutants.setdefault(key, Mutant(place, said)).offsets[name].add(int(offset, 16))
+            changed = mutated.link(program, "ramie")
+            usual = self.usual_seconds_(original, arguments) if changed is not None else None
+            if usual is None:
+                continue
+            left = min(10 * usual + 10, HANGS_AFTER, self.end_ - time.monotonic())
+            passed = run([changed, *arguments], left) if left > 0 else None
+            if passed is None and (time.monotonic() >= self.end_ or usual > HANGS_AFTER / 3):
+                return UNDECIDED, ""
+            if not passed:
+                return KILLED, program + (", which hangs" if passed is None else "")
+        return SURVIVES, ""
+
+    def usual_seconds_(self, program, arguments):
+        """None if it fails without a mistake, on this machine and within these limits."""
+        key = (program, *arguments)
+        with self.lock_:
+            if key not in self.usual_:
+                begun = time.monotonic()
+                self.usual_[key] = time.monotonic() - begun if run([program, *arguments], 300) else None
+            return self.usual_[key]
+
+
+def order_mutants(sites):
+    mutants = {}
+    for name, test, offset, place, what, order in sites.found:
+        # A fence is left out, an access made relaxed.
+        said = f"no {what} fence" if order == "fence" else f"{what}, {order} made relaxed"
+        mutant = mutants.setdefault((place, said), Mutant(place, said))
+        mutant.offsets[name].add(offset)
+        mutant.tests.add((name, test))
     return [mutants[key] for key in sorted(mutants)]
 
 
-def try_order(mutant, binaries, seconds):
-    environment = {}
-    begun = time.monotonic()
-    folder = mutant.place.split("/")[1]
-    preferred = PROGRAMS.get(folder, [])
-    for name in sorted(mutant.offsets, key=lambda n: preferred.index(n) if n in preferred else 99):
-        environment["RAMIE_WEAKEN"] = ",".join(hex(o) for o in sorted(mutant.offsets[name]))
-        left = seconds - (time.monotonic() - begun)
-        if left <= 0:
-            break
-        passed = run(binaries / f"test_interleave_{name}", left, environment)
-        if passed is False:
-            return name
-    return None
-
-
-# ---- lines -----------------------------------------------------------------------------------------------------------
-
-def line_mutants(root):
-    found = []
-    for path in sorted((root / "ramie").glob("*/*.[ch]pp")):
-        if path.name.endswith((".test.cpp", "testing.hpp")) or path.parent.name not in PROGRAMS or path.parent.name == "base":
-            continue
-        lines = path.read_text().splitlines()
-        relative = path.relative_to(root)
-        if not any(re.search(r"atomic<|spin_lock|adaptive_lock|memory_order|wait_list|guard\{", line) for line in lines):
-            continue
-
-        def add(i, what, new, count=1, relative=relative):
-            m = Mutant(f"{relative}:{i + 1}", what)
-            m.edit = (relative, i, count, new)
-            found.append(m)
-
-        for i, line in enumerate(lines):
-            code = line.split("//")[0].rstrip()
-            stripped = code.strip()
-            if not stripped or stripped.startswith(("#", "static_assert", "constexpr", "inline constexpr", "template", "using")):
-                continue
-            if re.match(r"if \(.*\) (return\b.*|continue|break);$", stripped) and "RAMIE_PLANT" not in code:
-                add(i, "look left out", [])
-            if re.match(r"(const )?std::(lock_guard|unique_lock)( \w+)?\{.*\};$", stripped) and "unique_lock" not in stripped:
-                add(i, "lock not taken", [])
-            if re.match(r"(--[\w.>-]+|[\w.>-]+--|[\w.>\[\]-]+ -= [^;]+|[\w.>-]+\.fetch_sub\(.*\));$", stripped):
-                add(i, "count not taken back", [])
-            for old, new in ((r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > ")):
-                if len(re.findall(old, code)) == 1 and "<<" not in code and ">>" not in code and "template" not in code:
-                    add(i, f"{old.strip()} made {new.strip()}", [code.replace(old, new)])
-            after = lines[i + 1].split("//")[0].strip() if i + 1 < len(lines) else ""
-            if re.search(r"\.store(_\w+)?\(.*\);$", stripped) and re.search(r"\.store(_\w+)?\(.*\);$", after) \
-                    and not re.match(r"(if|else|for|while|return)\b", stripped) and not re.match(r"(if|else|for|while|return)\b", after):
-                add(i, "two stores exchanged", [lines[i + 1], line], 2)
-    return found
-
-
-def try_line(mutant, copy, names, seconds, jobs):
-    relative, first, count, new = mutant.edit
-    path = copy / relative
-    before = path.read_text()
-    lines = before.splitlines()
-    lines[first:first + count] = new or [""]
-    path.write_text("\n".join(lines) + "\n")
-    try:
-        wanted = [n for n in PROGRAMS[relative.parts[1]] if n in names]
-        built = subprocess.run(["cmake", "--build", copy / "build", f"-j{jobs}", "--target",
-                                *(f"test_interleave_{n}" for n in wanted)], check=False, capture_output=True)
-        if built.returncode != 0:
-            return "the compiler"
-        begun = time.monotonic()
-        for name in wanted:
-            left = seconds - (time.monotonic() - begun)
-            if left <= 0:
-                break
-            if run(copy / "build" / "bin" / f"test_interleave_{name}", left) is False:
-                return name
-        return None
-    finally:
-        path.write_text(before)
-
-
-def copy_sources(copy, build_type="Release"):
-    copy.mkdir(parents=True, exist_ok=True)
-    for old in ("ramie", "tests", "cmake"):
-        shutil.rmtree(copy / old, ignore_errors=True)
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
-                            text=True).stdout.splitlines()
-    for name in listed:
-        source, target = ROOT / name, copy / name
-        if not source.is_file():
-            continue
-        if target.exists() and target.read_bytes() == source.read_bytes():
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
-    subprocess.run(["cmake", "-S", copy, "-B", copy / "build", "-G", "Ninja", f"-DCMAKE_BUILD_TYPE={build_type}"], check=True,
-                   stdout=subprocess.DEVNULL)
-
-
 # ---- the command -----------------------------------------------------------------------------------------------------
+
+def chosen(mutants, options):
+    """A sample has as many of each kind."""
+    choices = random.Random(options.day)
+    kinds = [[m for m in mutants if not m.edit], [m for m in mutants if m.edit]]
+    for kind in kinds:
+        choices.shuffle(kind)
+    mixed = []
+    while any(kinds):
+        mixed += [kind.pop() for kind in kinds if kind]
+    return mixed[:options.sample or len(mixed)]
+
 
 def main():
     parser = argparse.ArgumentParser(prog="./run check mutants", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", choices=("orders", "lines", "all"), default="orders", help="default: %(default)s")
     parser.add_argument("--only", metavar="REGEX", default="", help="mutants whose place and text match, e.g. queue/ or wait.cpp:10")
+    parser.add_argument("--known", metavar="CLASS", help="only those that the list of survivors has in this class, e.g. untested")
+    parser.add_argument("--unlisted", action="store_true", help="only those that the list of survivors has not")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of them")
     parser.add_argument("--day", metavar="DATE", nargs="?", const=datetime.date.today().isoformat(), default="",
-                        help="choose the sample by a date, today's if none is named; else always the same")
-    parser.add_argument("--seconds", type=float, default=60, help="for the tests of one mutant (default: %(default)g)")
-    parser.add_argument("--minutes", type=float, default=0, help="begin no further mutant after that time")
+                        help="choose the sample, and the order, by a date, today's if none is named; else always the same")
+    parser.add_argument("--seconds", type=float, default=60, help="for the simulator's tests of one mutant (default: %(default)g)")
+    parser.add_argument("--minutes", type=float, default=0, help="end after that time; what is left then is not tried")
     parser.add_argument("--list", action="store_true", help="list them and run none")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help="of the sources (default: here)")
     parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "build" / "release" / "bin",
                         help="where the test programs are (default: those of the release build)")
-    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("RAMIE_JOBS", os.cpu_count() or 1)))
     options = parser.parse_args()
+    root = options.root
+    needs_programs = options.kind != "lines" or not options.list
+    if needs_programs and (not options.binaries.is_dir() or not programs_in(options.binaries)):
+        sys.exit(f"mutants: no test_interleave_* in {options.binaries}; ./run build release makes them")
 
+    begun = time.monotonic()
     mutants = []
-    names = [n for n in programs_in(options.binaries) if n != "faults"] if options.binaries.is_dir() else []
     if options.kind in ("lines", "all"):
-        mutants += line_mutants(options.root)
+        mutants += [Mutant(*found) for found in mutant_lines.line_mutants(root, PROGRAMS)]
+    sites = Sites(options.binaries, options.jobs) if needs_programs else None
     if options.kind in ("orders", "all"):
-        if not names:
-            sys.exit(f"mutants: no test_interleave_* in {options.binaries}; ./run build release makes them")
-        mutants += order_mutants(options.binaries, names)
+        mutants += order_mutants(sites)
+    known = known_survivors(root)
     mutants = [m for m in mutants if re.search(options.only, str(m))]
-    if options.sample is not None and options.sample < len(mutants):
-        mutants = random.Random(options.day).sample(mutants, options.sample)
+    if options.known is not None:
+        mutants = [m for m in mutants if known.get(m.key(root), "").startswith(options.known)]
+    if options.unlisted:
+        mutants = [m for m in mutants if m.key(root) not in known]
+    if options.sample is not None or options.day:
+        mutants = chosen(mutants, options)
+        print(f"mutants: chosen by --day {options.day or '(none)'}", flush=True)
     if options.list:
         for m in mutants:
             print(m)
         print(f"{len(mutants)} mutants")
         return 0
 
-    copy = ROOT / "build" / "mutants"
-    if any(m.edit for m in mutants):
-        copy_sources(copy)
-        subprocess.run(["cmake", "--build", copy / "build", f"-j{options.jobs}", "--target",
-                        *(f"test_interleave_{n}" for n in names)], check=True, stdout=subprocess.DEVNULL)
-    begun = time.monotonic()
-    known = known_survivors()
-    survivors = []
+    count = collections.Counter()
     unknown = []
-    tried = 0
+    end = begun + 60 * options.minutes if options.minutes else float("inf")
+    tries = Tries(sites, root, options.seconds, end)
 
     def try_one(m):
-        if options.minutes and time.monotonic() - begun > 60 * options.minutes:
-            return None
+        if time.monotonic() > end:
+            return NOT_TRIED
         start = time.monotonic()
-        if m.edit:
-            killer = try_line(m, copy, names, options.seconds, options.jobs)
-        else:
-            killer = try_order(m, options.binaries, options.seconds)
-        print(f"{'killed by ' + killer if killer else 'SURVIVES':24} {time.monotonic() - start:6.1f} s  {m}", flush=True)
-        return killer or "nobody"
+        fate, killer = tries.of(m)
+        print(f"{fate + ' ' + killer:24} {time.monotonic() - start:6.1f} s  {m}", flush=True)
+        return fate
 
-    # Lines are compiled in one copy of the sources, one at a time.
-    with concurrent.futures.ThreadPoolExecutor(1 if any(m.edit for m in mutants) else options.jobs) as pool:
-        for m, killer in zip(mutants, pool.map(try_one, mutants)):
-            tried += killer is not None
-            if killer == "nobody":
-                survivors.append(m)
-                if m.key(options.root) not in known:
-                    unknown.append(m)
-    print(f"\n{tried} of {len(mutants)} mutants tried, {tried - len(survivors)} killed, {len(survivors)} survive, "
-          f"of which {len(survivors) - len(unknown)} are explained")
-    for m in unknown:
-        print(f"  survives: {m.key(options.root)}")
-    return 1 if unknown else 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for m, fate in zip(mutants, pool.map(try_one, mutants)):
+            explained = m.key(root) in known
+            count[fate] += 1
+            count["explained"] += fate in (SURVIVES, UNDECIDED) and explained
+            if fate in (SURVIVES, UNDECIDED) and not explained:
+                unknown.append((fate, m))
+    tried = len(mutants) - count[NOT_TRIED]
+    print(f"\n{tried} of {len(mutants)} mutants tried: {count[KILLED]} killed, {count[SURVIVES]} survive, "
+          f"{count[UNDECIDED]} undecided; {count['explained']} of these are explained")
+    for fate, m in unknown:
+        print(f"  {fate}: {m.key(root)}")
+    failed = sum(fate == SURVIVES for fate, _ in unknown)
+    print(f"{tried - len(unknown)} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -13,14 +13,21 @@ END
 # shellcheck disable=SC2191
 build_packages=(g++=g++ cmake=cmake ninja-build=ninja python3=python3 libgtest-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
 # What optional components need. Where they cannot be had, these components and their tests are left out.
-component_packages=(prometheus-cpp-dev)
+component_packages=(prometheus-cpp-dev libssl-dev openssl=openssl libboost1.81-dev libnghttp2-dev zlib1g-dev libbrotli-dev libzstd-dev libpq-dev libhiredis-dev librdkafka-dev libcurl4-openssl-dev)
+# Servers that these are tested with; the tests start their own.
+server_packages=(postgresql redis-server=redis-server)
+cluster_packages=(libnats-dev nats-server=nats-server libprotobuf-dev protobuf-compiler=protoc openssl=openssl)
+# Debian's server, 2.9.10, goes on counting jobs that were handled when it is killed at the wrong moment; queues need this one.
+nats_server_version=2.15.2
 # For tests that make a virtual environment of Python.
 venv_packages=(python3-venv)
 # Clients that examples are tested with.
-client_packages=(redis-tools=redis-cli)
+client_packages=(redis-tools=redis-cli netcat-openbsd=nc socat=socat curl=curl nghttp2-client=nghttp)
+# What the cases of AutobahnTestsuite are run by.
+autobahn_packages=(python3-autobahn python3-twisted)
 cross_packages=(g++-aarch64-linux-gnu=aarch64-linux-gnu-g++ qemu-user=qemu-aarch64)
 plot_packages=(python3-matplotlib)
-browser_packages=(chromium=chromium fonts-dejavu-core)
+browser_packages=(chromium=chromium chromium-driver=chromedriver fonts-dejavu-core)
 debug_packages=(gdb=gdb valgrind=valgrind)
 coverage_packages=(gcovr=gcovr)
 docs_packages=(doxygen=doxygen)
@@ -92,13 +99,53 @@ need() {
   fi
 }
 
+# nats-server of that version, by its Go module, in build/tools, where the tests and ./run cluster look first.
+need_nats_server() {
+  local tool=build/tools/nats-server
+  [[ $("$tool" --version 2>/dev/null) != *v$nats_server_version ]] || return 0
+  command -v go >/dev/null || return 1
+  note "building nats-server $nats_server_version; this takes a minute or two"
+  GOBIN=$PWD/build/tools CGO_ENABLED=0 go install "github.com/nats-io/nats-server/v2@v$nats_server_version" >&2
+}
+
 # The same for what is merely left out without them: a distribution that has no such packages, or no right to install them,
 # is no failure.
 need_for_components() {
-  (need "${component_packages[@]}") || leave_out "ramie::prometheus and its tests (${component_packages[*]})"
-  (need "${client_packages[@]}") || leave_out "the tests of redis_server by redis-cli and redis-benchmark (${client_packages[*]%%=*})"
+  (need "${component_packages[@]}") || leave_out "optional components and their tests (${component_packages[*]%%=*})"
+  (need "${cluster_packages[@]}") || leave_out "ramie::cluster and its tests (${cluster_packages[*]%%=*})"
+  need_nats_server ||
+    leave_out "nats-server $nats_server_version (a newer go): $(PATH=$PATH:/usr/sbin nats-server --version 2>/dev/null || echo none) is used, with which queues may count handled jobs"
+  (need "${server_packages[@]}") || leave_out "the tests of ramie::postgres and ramie::redis, and of the exchange (${server_packages[*]})"
+  (need "${client_packages[@]}") || leave_out "the tests by clients of others (${client_packages[*]%%=*})"
   command -v conan >/dev/null || python3 -c 'import ensurepip' 2>/dev/null || (need "${venv_packages[@]}") ||
     leave_out "the test consumer.conan (${venv_packages[*]})"
+}
+
+# Suites of others that the tests of ramie::http run, in build/tools: h2spec for HTTP/2, AutobahnTestsuite for WebSocket.
+need_for_conformance() {
+  mkdir -p build/tools || return 1
+  if [[ ! -x build/tools/h2spec ]] && ! command -v h2spec >/dev/null; then
+    { command -v go >/dev/null && GOBIN=$PWD/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible >&2; } ||
+      leave_out "the cases of h2spec (needs go)"
+  fi
+  (need "${autobahn_packages[@]}") || leave_out "the cases of AutobahnTestsuite (${autobahn_packages[*]})"
+  [[ -d build/tools/autobahntestsuite ]] || fetch_autobahn || leave_out "the cases of AutobahnTestsuite (needs pip)"
+}
+
+fetch_autobahn() {
+  local folder
+  folder=$(mktemp -d -p build/tools) || return 1
+  if python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$folder" autobahntestsuite==25.10.1 >&2 &&
+    tar -xzf "$folder"/autobahntestsuite-*.tar.gz -C "$folder"; then
+    mv "$folder"/autobahntestsuite-*/ build/tools/autobahntestsuite
+  fi
+  rm -rf "$folder"
+  [[ -d build/tools/autobahntestsuite ]]
+}
+
+need_for_compare() {
+  (need strace=strace) || leave_out "system calls a request in experiment 6 (strace)"
+  (need libmimalloc2.0) || true # without it, what allocates much runs with glibc's malloc only, and the comparison says so
 }
 
 need_build() {
@@ -168,6 +215,8 @@ command_setup() {
   }
   setup_part "building and testing" need_build
   need_for_components
+  need_for_compare
+  need_for_conformance
   (need "${cache_packages[@]}") || leave_out "a compiler cache; all builds work without"
   setup_part "check cppcheck" need "${cppcheck_packages[@]}"
   setup_part "check models" need "${model_packages[@]}"

@@ -2,7 +2,8 @@
 """Checks that the tests which docs/promises.md names are there. Prints what is missing, exits with 1 if anything is.
 
 A name is `folder.file.suite.case`, as ctest has it: runtime.shutdown.* are in ramie/runtime/shutdown.test.cpp, tests.process.* in
-tests/process.test.cpp, interleave.runtime.* in tests/interleave/runtime.interleave.test.cpp. `soak` is the soak.
+tests/process.test.cpp, interleave.runtime.* in tests/interleave/runtime.interleave.test.cpp, http.server.h2.* in the component's room,
+components/http/server/h2.test.cpp. `soak` is the soak.
 """
 
 import argparse
@@ -11,22 +12,24 @@ import sys
 from pathlib import Path
 
 PROMISE = re.compile(r"^(\d+)\. \*\*", re.MULTILINE)
-NAME = re.compile(r"`((?:[a-z_0-9]+\.){3}[a-z_0-9]+|soak)`")
+NAME = re.compile(r"`((?:[a-z_0-9]+\.){3,4}[a-z_0-9]+|soak)`")
 
 
 def source_of(root, folder, file):
+    """`file` may be in a room of its component: room/file."""
     if folder == "interleave":
         return root / "tests" / "interleave" / f"{file}.interleave.test.cpp"
     if folder == "tests":
         return root / "tests" / f"{file}.test.cpp"
-    return root / "ramie" / folder / f"{file}.test.cpp"
+    component = root / "components" / folder / f"{file}.test.cpp"
+    return component if component.is_file() else root / "ramie" / folder / f"{file}.test.cpp"
 
 
 def is_there(root, name):
     if name == "soak":
         return (root / "tests" / "soak" / "main.cpp").is_file()
-    folder, file, suite, case = name.split(".")
-    path = source_of(root, folder, file)
+    folder, *rooms, suite, case = name.split(".")
+    path = source_of(root, folder, "/".join(rooms))
     if not path.is_file():
         return False
     return re.search(rf"\bTEST(_F|_P)?\(\s*{suite},\s*{case}\s*\)", path.read_text(encoding="utf-8")) is not None

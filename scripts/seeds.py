@@ -18,16 +18,6 @@ import time
 import mutants
 
 
-def tests_of(binary):
-    listed = subprocess.run([binary, mutants.PLANTED, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
-    suite = ""
-    for line in listed.splitlines():
-        if not line.startswith(" "):
-            suite = line.strip() if line.strip().endswith(".") else ""
-        elif suite:
-            yield binary, suite + line.split("#")[0].strip()
-
-
 def run(binary, test, first_seed, seconds):
     """None if its time ran out; else whether it passed, and what it printed."""
     try:
@@ -53,7 +43,7 @@ def main():
     programs = [options.binaries / f"test_interleave_{name}" for name in mutants.programs_in(options.binaries)]
     if not programs:
         sys.exit(f"seeds: no test_interleave_* in {options.binaries}; ./run build release makes them")
-    tests = [test for program in programs for test in tests_of(program)]
+    tests = [(program, test) for program in programs for test in mutants.tests_of(program)]
     end = time.monotonic() + options.seconds
     print(f"seeds: --seed {options.seed}", flush=True)
     choices = random.Random(options.seed)
