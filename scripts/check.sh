@@ -3,32 +3,41 @@
 # Which tests run under the emulator: those of code that differs from one processor to the other, and short programs.
 aarch64_tests='^(base|machine|context|stack|task|queue|worker|sched|inspect|fiber|runtime|sync|future|channel|poll|net|actor|tests)\.|^example\.'
 
+# What .ci/run runs beside ./run test, and what is left to ./run check all; in the order in which they run.
+gate_checks=(house format tsan asan seeds tidy)
+other_checks=(cppcheck debug lab repeats perturbed clang aarch64 docs report fuzz models mutants soak)
+
 help_check() {
   cat <<'END'
-usage: ./run check [NAME...]
+usage: ./run check NAME...
 
-What a change has to pass besides ./run test; without names, all of it:
+These, and ./run test, are what a change has to pass (.ci/run):
 
-  house     project rules: file length, include order of folders, self-contained headers (scripts/house_check.py)
-  format    clang-format
-  docs      Doxygen without warnings
-  report    the lab's page in a real browser
-  tidy      clang-tidy on files that changed since their last clean run
-  cppcheck  cppcheck on the library
-  clang     builds and tests release with clang, without precompiled headers
-  aarch64   the tests of the library under an emulator
-  tsan      all tests under ThreadSanitizer; failed tests are not retried
-  asan      all tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  fuzz      each fuzzer for RAMIE_FUZZ_SECONDS (20)
-  models    the kernels' models in tests/models, searched exhaustively by SPIN
+  house      project rules: file length, include order of folders, self-contained headers (scripts/house_check.py)
+  format     clang-format
+  tsan       the tests of the library and its components under ThreadSanitizer
+  asan       the same under AddressSanitizer and UndefinedBehaviorSanitizer
+  seeds      the simulator's tests for a minute, with schedules made from the commit's hash
+  tidy       clang-tidy on what differs from the newest commit that is older than a day
 
-Not part of the default. Must be the first name, and have options of their own: --help lists them:
+These are for an idle machine, before a subject is called done; `all` runs them one after the other:
 
-  mutants   puts small mistakes into the protocols, one at a time, and fails if the interleaving tests miss one; needs
-            ./run build release
-  seeds     runs the interleaving tests with schedules that nobody has run before, for a minute
+  cppcheck   cppcheck on the library
+  debug      tests of the folders from base to inspect, not optimised
+  lab        the tests of ramie-lab, and of what compares and draws
+  repeats    tests under the placements that are not the default, and the ways to use the library: find_package, conan ...
+  perturbed  tests under tsan and asan with a change of worker at every wait, and with as many thefts as possible
+  clang      builds and tests release with clang, without precompiled headers
+  aarch64    the tests of the library under an emulator
+  docs       Doxygen without warnings
+  report     the lab's page in a real browser
+  fuzz       each fuzzer for RAMIE_FUZZ_SECONDS (20)
+  models     the kernels' models in tests/models, searched exhaustively by SPIN
+  mutants    small mistakes in the protocols, one at a time, a sample of the day: the simulator's tests have to notice them
+  soak       ./run soak for ten minutes
 
-RAMIE_TIDY_MINUTES limits the time of `tidy`; the next run continues from there.
+As the only name, seeds and mutants take options of their own: ./run check mutants --help. RAMIE_TIDY_MINUTES limits the time
+of `tidy`; the next run continues from there. How failed tests are judged: ./run test --help.
 END
 }
 
@@ -81,8 +90,55 @@ check_house() { python3 scripts/house_check.py --jobs "$jobs"; }
 check_format() { command_format --check; }
 check_docs() { command_docs; }
 check_models() { need "${model_packages[@]}" && python3 scripts/models.py; }
-check_asan() { test_preset asan; }
-check_tsan() { test_preset tsan; }
+check_asan() { need_for_components && test_preset asan --label-exclude "$repeats_labels"; }
+check_tsan() { need_for_components && test_preset tsan --label-exclude "$repeats_labels"; }
+check_debug() { need_for_components && test_preset debug; }
+check_lab() { need_for_components && test_preset release --label-regex '^lab$'; }
+check_repeats() { need_for_components && test_preset release --label-regex '^(placement|consumer)$'; }
+
+check_perturbed() {
+  local status=0
+  need_for_components
+  test_preset tsan --label-regex '^(perturbed|at_home)$' || status=1
+  test_preset asan --label-regex '^(perturbed|at_home)$' || status=1
+  return "$status"
+}
+
+# The seed is the commit's, so that a run can be repeated, and each commit brings new schedules.
+check_seeds() {
+  if (($# == 0)); then
+    local commit
+    commit=$(git rev-parse --short=7 HEAD 2>/dev/null) || commit=1
+    set -- --seed $((16#$commit))
+  fi
+  build release --target all_but_lab >&2 && counted python3 scripts/seeds.py --jobs "$jobs" "$@"
+}
+
+check_mutants() {
+  (($# > 0)) || set -- --unlisted --sample 40 --day --seconds 20 --minutes 5
+  ! asks_for_help "$@" || exec python3 scripts/mutants.py --help
+  build release --target all_but_lab >&2 && RAMIE_JOBS=$jobs counted python3 scripts/mutants.py "$@"
+}
+
+check_soak() { counted command_soak --hours 0.16; }
+
+# What the last lines say of a check besides whether it passed: its seed.
+detail=
+
+# Runs a program, notes its seed, and adds what its last line counts.
+counted() {
+  local log status=0 line
+  log=$(mktemp)
+  "$@" | tee "$log" || status=$?
+  line=$(tail -n 1 "$log")
+  detail=$(grep -m 1 -oE -- '--seed [0-9]+|--day [0-9-]+|seed [0-9]+' "$log") || detail=
+  rm -f "$log"
+  if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+  fi
+  return "$status"
+}
 
 # The lab's report in a real browser; where there is none, the tests only skip this.
 check_report() {
@@ -92,11 +148,19 @@ check_report() {
 
 # Each fuzzer for RAMIE_FUZZ_SECONDS; inputs that it finds interesting, and those that break something, stay in build/fuzz.
 check_fuzz() {
-  need_clang clang libclang-rt || return 1
+  need_clang clang libclang-rt && need "${component_packages[@]}" || return 1
   local name targets=() status=0
-  for name in tests/fuzz/*.cpp; do
-    name=fuzz_$(basename "$name" .cpp)
-    [[ $name == fuzz_standalone ]] || targets+=("$name")
+  (need "${cluster_packages[@]}") || true # said below
+  configure fuzz || return 1
+  for name in tests/fuzz/*.cpp components/*/tests/*_fuzz.cpp; do
+    name=$(basename "$name" .cpp)
+    name=fuzz_${name%_fuzz}
+    [[ $name != fuzz_standalone ]] || continue
+    if grep -q "/$name:\|build $name:" build/fuzz/build.ninja; then
+      targets+=("$name")
+    else
+      leave_out "$name (its component cannot be built here)"
+    fi
   done
   build fuzz --target "${targets[@]}" || return 1
   for name in "${targets[@]}"; do
@@ -126,8 +190,13 @@ check_aarch64() {
 check_tidy() {
   need_clang clang clang-tidy || return 1
   configure clang-release || return 1
+  # Headers that are generated.
+  ! grep -q ramie_wire_proto build/clang-release/build.ninja || cmake --build build/clang-release --target ramie_wire_proto >/dev/null || return 1
+  local base
+  base=$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null) || base=
+  [[ $base != "$(git rev-parse HEAD 2>/dev/null)" ]] || base=$(git rev-parse --verify --quiet HEAD~1) || base=
   python3 scripts/tidy.py --build build/clang-release --program "clang-tidy$clang_suffix" --jobs "$jobs" \
-    ${RAMIE_TIDY_MINUTES:+--minutes "$RAMIE_TIDY_MINUTES"}
+    ${base:+--changed-since "$base"} ${RAMIE_TIDY_MINUTES:+--minutes "$RAMIE_TIDY_MINUTES"}
 }
 
 # It knows no compiler, so it is told which it is to be, and finds no headers of the system, nor misses them. What it gets wrong
@@ -136,36 +205,39 @@ check_cppcheck() {
   need "${cppcheck_packages[@]}" || return 1
   cpp_files ramie components | grep -zv '\.test\.cpp$' | grep -z '\.cpp$' |
     xargs -0 cppcheck --quiet -j "$jobs" --enable=warning,performance,portability --std=c++20 --language=c++ --platform=unix64 \
-      -D__x86_64__=1 -D__linux__=1 -D__GNUC__=12 -D__OPTIMIZE__=1 -I . -I components/prometheus --error-exitcode=1 \
+      -D__x86_64__=1 -D__linux__=1 -D__GNUC__=12 -D__OPTIMIZE__=1 -I . -I components/prometheus -I components/tls -I components/http -I components/postgres -I components/redis -I components/kafka -I components/curl -I components/asio -I components/cluster --error-exitcode=1 \
       --suppressions-list=scripts/cppcheck.suppressions --template='{file}:{line}: {severity}: {message} [{id}]'
 }
 
 command_check() {
-  local all=(house format docs report tidy cppcheck clang aarch64 tsan asan fuzz models) name status lines=() bad=0 before
-  if [[ ${1:-} == mutants ]]; then
-    python3 scripts/mutants.py "${@:2}"
-    return
-  elif [[ ${1:-} == seeds ]]; then
-    need_build
-    build release >&2 && python3 scripts/seeds.py --jobs "$jobs" "${@:2}"
-    return
-  fi
-  need_build
-  (($# > 0)) || set -- "${all[@]}"
+  local known=("${gate_checks[@]}" "${other_checks[@]}") names=() options=() name status lines=() bad=0 before begun
   for name in "$@"; do
-    [[ " ${all[*]} " == *" $name "* ]] || die "no check is called '$name'; there are: ${all[*]}"
+    case $name in
+      all) names+=("${other_checks[@]}") ;;
+      -*) break ;;
+      *)
+        [[ " ${known[*]} " == *" $name "* ]] || die "no check is called '$name'; there are: ${known[*]}, and all"
+        names+=("$name")
+        ;;
+    esac
+    shift
   done
-  for name in "$@"; do
+  options=("$@")
+  ((${#names[@]} > 0)) || die "which check? ./run check --help lists them"
+  ((${#options[@]} == 0)) || [[ ${#names[@]} == 1 && ${names[0]} =~ ^(seeds|mutants)$ ]] || die "of the checks, only seeds and mutants take options"
+  need_build
+  for name in "${names[@]}"; do
     heading "check $name"
-    SECONDS=0
+    begun=$SECONDS
     before=$((passed + failed))
+    detail=
     # In a condition bash ignores `set -e`, so every step says by its last command whether it succeeded.
-    if "check_$name"; then status=ok; else status=FAILED bad=1; fi
+    if "check_$name" "${options[@]}"; then status=ok; else status=FAILED bad=1; fi
     if ((passed + failed == before)); then
       if [[ $status == ok ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
     fi
     printf '%s: %s\n' "$name" "$status"
-    lines+=("$(printf '%-8s %-6s %4d s' "$name" "$status" "$SECONDS")")
+    lines+=("$(printf '%-9s %-6s %4d s  %s' "$name" "$status" $((SECONDS - begun)) "$detail")")
   done
   heading "checks"
   printf '%s\n' "${lines[@]}"

@@ -37,8 +37,10 @@ asks_for_help() { [[ " $* " == *" --help "* || " $* " == *" -h "* ]]; }
 passed=0
 failed=0
 skipped=0
+verdicts=() # sentences about tests that failed, and about those that failed by chance
 closing_line() {
   ((skipped == 0)) || printf '\n%s skipped, see "SKIPPED" and "Skipped" above or in build/*.test.log\n' "$skipped"
   say_left_out
+  ((${#verdicts[@]} == 0)) || printf '%s\n' "${verdicts[@]}"
   printf '\n%s passed, %s failed\n' "$passed" "$failed"
 }

@@ -4,16 +4,22 @@ help_test() {
   cat <<'END'
 usage: ./run test [ARGS]
 
-Builds and tests the release preset, and in the debug preset the folders from base to inspect, where optimisation hides mistakes of
-frames, registers and unwinding. ARGS go to ctest:
+Builds the release preset and runs its tests: of the library, its components, examples and documents, and those of the
+simulator. Left out are the lab, repeats of tests in other ways, and all ways but one to use the library: ./run check --help.
+With ARGS, which go to ctest, it builds all, and runs whatever they choose:
 
   ./run test -R '^channel'             the tests of one folder
   ./run test -R channel.close          the cases of one source, ramie/channel/close.test.cpp
   ./run test -R channel.close.SUITE    only the cases whose name, SUITE.CASE, starts with SUITE
 
-For ctest, one test is one source file; the last line counts single cases. Failed tests are not retried.
+For ctest, one test is one source file; the last line counts single cases.
 
-  RAMIE_TEST_PRESETS  presets to test (default: release debug); other presets run all tests
+A report is never tried again: a race, a memory error, a leak, a failed assertion, a signal, a finding of the simulator, a
+wrong value in a test without threads. What fails by an expectation or a time limit runs twice more, alone; if it passes both
+times, the run is green, and the last lines and build/flaky.txt tell of it as `flaky:`. It then belongs into tests/flaky.md; a
+test that is flaky on a later commit, and is not listed there, fails that run.
+
+  RAMIE_TEST_PRESETS  presets to test (default: release)
   RAMIE_JOBS          how many jobs run at once
 END
 }
@@ -31,7 +37,9 @@ END
 # What the debug build could say of the upper floors, the release and the sanitized builds say.
 test_preset() { # preset [more for ctest]
   local targets=() labels=()
-  if [[ $1 == debug ]]; then
+  if [[ " $* " == *" --label-exclude $repeats_labels "* ]]; then
+    targets=(--target all_but_lab)
+  elif [[ $1 == debug ]]; then
     targets=(--target core_tests)
     labels=(--label-regex '^core$')
   fi
@@ -42,21 +50,33 @@ test_preset() { # preset [more for ctest]
   run_tests "$1" "${labels[@]}" "${@:2}"
 }
 
+# Repeats of tests in other ways, the ways to use the library, and the lab: they are ./run check's.
+repeats_labels='^(placement|perturbed|at_home|consumer|lab)$'
+
 run_tests() { # preset [more for ctest]
-  local preset=$1 log=build/$1.test.log counts=$PWD/build/$1.counts status=0 wrapper=() filter=() words
+  local preset=$1 base=$PWD/build/$1 status=0 command=(ctest --preset "$1") filter=() words
   shift
   words=("$@")
   split_pattern "$preset"
   # gcc 12's TSan cannot place its shadow where newer kernels scatter mappings more widely than it expects.
   if [[ $preset == tsan && $(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) -gt 28 ]]; then
-    wrapper=(setarch "$(uname -m)" --addr-no-randomize)
+    command=(setarch "$(uname -m)" --addr-no-randomize "${command[@]}")
   fi
-  rm -f "$counts"
+  rm -f "$base.counts" "$base.junit.xml" "$base.sums"
   # Lines of tests that pass would bury the rest; all of it is in the log.
-  env "${filter[@]}" RAMIE_TEST_COUNTS="$counts" "${wrapper[@]}" ctest --preset "$preset" --parallel "$jobs" --output-on-failure \
-    --no-label-summary "${words[@]}" 2>&1 | tee "$log" | without_passed || status=$?
-  count_tests "$log" "$counts" "$status"
-  return "$status"
+  env "${filter[@]}" RAMIE_TEST_COUNTS="$base.counts" "${command[@]}" --parallel "$jobs" --output-on-failure --no-label-summary \
+    --output-junit "$base.junit.xml" --test-output-size-failed 50000000 "${words[@]}" 2>&1 | tee "$base.test.log" | without_passed || status=$?
+  # Whether what failed has failed for a reason is said there.
+  local verdict=0 sums
+  env "${filter[@]}" python3 scripts/verdict.py --preset "$preset" --status "$status" --log "$base.test.log" \
+    --junit "$base.junit.xml" --counts "$base.counts" --sums "$base.sums" --flaky build/flaky.txt --listed tests/flaky.md \
+    --memory "${XDG_CACHE_HOME:-$HOME/.cache}/ramie/flaky.txt" -- "${command[@]}" >"$base.verdict" || verdict=$?
+  mapfile -t -O "${#verdicts[@]}" verdicts <"$base.verdict"
+  read -ra sums <"$base.sums" || sums=(0 1 0)
+  passed=$((passed + sums[0]))
+  failed=$((failed + sums[1]))
+  skipped=$((skipped + sums[2]))
+  return "$verdict"
 }
 
 # ctest knows sources, not cases: of -R channel.close.SUITE.CASE it is given channel.close, and GoogleTest the rest. Changes
@@ -82,20 +102,9 @@ split_pattern() { # preset
 without_passed() {
   awk '
     /^ +Start +[0-9]+: / || /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec$/ { next }
-    /^\[(-{10}| {7}OK )\]/ { begun = ""; next }
-    /^\[ RUN {6}\]/ { begun = $0; next }
+    /^\[(----------|       OK )\]/ { begun = ""; next }
+    /^\[ RUN      \]/ { begun = $0; next }
     { if (begun != "") print begun; begun = ""; print; fflush() }'
-}
-
-# Adds to passed, failed and skipped: cases, where a program has several.
-count_tests() { # ctest's log, the programs' counts, ctest's exit status
-  local sums
-  read -ra sums <<<"$(python3 scripts/count_tests.py "$1" "$2")"
-  passed=$((passed + sums[0]))
-  failed=$((failed + sums[1]))
-  skipped=$((skipped + sums[2]))
-  # ctest itself may have failed.
-  if (($3 != 0 && sums[1] == 0)); then failed=$((failed + 1)); fi
 }
 
 command_test() {
@@ -103,10 +112,10 @@ command_test() {
   need_for_components
   local preset status=0 filtered=()
   # What is asked for may well be in one of the builds only.
-  (($# == 0)) || filtered=(--no-tests=ignore)
-  for preset in ${RAMIE_TEST_PRESETS:-release debug}; do
+  if (($# > 0)); then filtered=(--no-tests=ignore "$@"); else filtered=(--label-exclude "$repeats_labels"); fi
+  for preset in ${RAMIE_TEST_PRESETS:-release}; do
     heading "test $preset"
-    test_preset "$preset" "${filtered[@]}" "$@" || status=1
+    test_preset "$preset" "${filtered[@]}" || status=1
   done
   ((passed + failed + skipped > 0)) || die "no test was found"
   closing_line
@@ -148,5 +157,9 @@ command_soak() {
   "${wrapper[@]}" "build/$preset/bin/ramie-soak" "${words[@]}" || return
   # Then the programs of the simulator, for a tenth of that time.
   [[ $preset == release && " ${words[*]} " =~ \ --hours[\ =]([0-9.]+)\  ]] || return 0
-  command_check seeds --seconds "$(awk -v h="${BASH_REMATCH[1]}" 'BEGIN { print h * 360 }')"
+  local hours=${BASH_REMATCH[1]} status=0
+  check_seeds --seconds "$(awk -v h="$hours" 'BEGIN { print h * 360 }')" || status=1
+  # And, for another tenth, its mutants, in an order of the day: all of them in an hour or so.
+  check_mutants --day --unlisted --minutes "$(awk -v h="$hours" 'BEGIN { print h * 6 }')" || status=1
+  return "$status"
 }

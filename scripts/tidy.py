@@ -7,7 +7,9 @@ $XDG_CACHE_HOME/ramie/tidy, else ~/.cache/ramie/tidy. A source with findings is 
 which files a source includes, as they may have changed: 0.1 s for each, where clang-tidy takes 5 s.
 
 Arguments name the project's folder by its place, so clones of it share what they know. With --minutes, no source is begun
-later than that; those left are counted, and do not make it fail: the next run begins where this one ended.
+later than that; those left are counted, and do not make it fail: the next run begins where this one ended. With
+--changed-since COMMIT, only sources that differ from that commit are looked at, and for each header that differs one source
+that includes it.
 
 Prints what is found, once where several sources include the header that it is in, and exits with 1 if there is any.
 """
@@ -64,6 +66,31 @@ def sources_of(root, build):
             found.setdefault(source.name, source)
     # The library first: if time is short, it is worth more.
     return sorted(found.values(), key=lambda source: (not source.name.startswith("ramie/"), source.name))
+
+
+def changed_since(commit, root, sources):
+    """Those of them that differ from that commit, and one for each header that does and that none of these includes; all of
+    them if what is looked for differs."""
+    def names(*command):
+        done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=True)
+        return set(done.stdout.splitlines())
+
+    changed = names("diff", "--name-only", commit) | names("ls-files", "--others", "--exclude-standard")
+    if any(Path(name).name == ".clang-tidy" for name in changed):
+        return sources
+    chosen = [source for source in sources if source.name in changed]
+    headers = {name for name in changed if name.endswith(".hpp") and (root / name).exists()}
+    # The source beside a header is the likeliest to include it.
+    others = sorted((source for source in sources if source.name not in changed),
+                    key=lambda source: source.name.removesuffix(".cpp") + ".hpp" not in headers)
+    for source in [*chosen, *others]:
+        if not headers:
+            break
+        included = {os.path.relpath(os.path.join(source.folder, name), root) for name in source.list_includes() or ()}
+        if source not in chosen and headers & included:
+            chosen.append(source)
+        headers -= included
+    return chosen
 
 
 class Hashes:
@@ -162,6 +189,7 @@ def parse():
     parser.add_argument("--program", default="clang-tidy", help="clang-tidy, or what it is called here")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many sources at once")
     parser.add_argument("--minutes", type=float, help="begin no source later than that")
+    parser.add_argument("--changed-since", metavar="COMMIT", help="only what differs from it")
     return parser.parse_args()
 
 
@@ -173,6 +201,8 @@ def main():
     if not sources:
         print(f"{options.build}/compile_commands.json names no source that is to be checked")
         return 1
+    if options.changed_since:
+        sources = changed_since(options.changed_since, check.root, sources)
     with ThreadPoolExecutor(options.jobs) as pool:
         # To ask for the results is to hear of exceptions.
         for _ in pool.map(check.run, sources):

@@ -144,6 +144,22 @@ class Tidy(unittest.TestCase):
         self.assertIn("2 left for want of time", printed[-1])
         self.assertEqual(status, 0)
 
+    def test_only_what_differs_from_a_commit(self):
+        def git(*words):
+            subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], cwd=self.project, check=True,
+                           capture_output=True)
+        git("init", "--quiet")
+        git("add", "ramie")
+        git("commit", "--quiet", "--message", "First")
+        self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], [])
+        # A source that differs; of a header that differs, one of the sources that include it, even if that is unchanged.
+        self.write(self.project / "ramie/two.cpp", "int two = 2;\n")
+        self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], ["two.cpp"])
+        self.write(self.project / "ramie/shared.hpp", "#define SHARED 2\n")
+        self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], ["one.cpp"])
+        git("commit", "--quiet", "--all", "--message", "Second")
+        self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], [])
+
     def test_an_empty_database_is_a_mistake(self):
         self.write(self.project / "build/compile_commands.json", "[]")
         self.assertEqual(self.run_tidy()[2], 1)

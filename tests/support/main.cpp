@@ -5,16 +5,23 @@
 //   test_stack --name=stack.pool                       what RAMIE_TEST_COUNTS calls this run
 //
 // If the environment variable RAMIE_TEST_COUNTS names a file, a run that completes appends a line to it: its name, and
-// how many cases passed, failed and were skipped.
+// how many cases passed, failed and were skipped. Before it there is a line for each case that failed: the run's name,
+// "failed", the case, and "alone" if until its end the process had started neither a thread nor another process. Then
+// no slowness of the machine explains the failure (scripts/verdict.py).
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -60,16 +67,44 @@ bool filter_by_file(std::string_view file) {
   return found;
 }
 
-void append_counts(const char* path, const std::string& name) {
-  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  const std::string line = name + " " + std::to_string(all.successful_test_count()) + " " +
-                           std::to_string(all.failed_test_count()) + " " + std::to_string(all.skipped_test_count()) +
-                           "\n";
-  // In one piece, because programs run at the same time.
+/// In one piece, because programs run at the same time.
+void append_to(const char* path, const std::string& text) {
   const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0 || ::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::perror(path);
+  if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) std::perror(path);
   if (file >= 0) ::close(file);
 }
+
+/// Has the process started neither a thread nor (as far as it has waited for them) another process?
+bool is_alone() {
+#if __has_include(<sys/single_threaded.h>)
+  rusage children{};
+  ::getrusage(RUSAGE_CHILDREN, &children);
+  return __libc_single_threaded != 0 && children.ru_maxrss == 0;
+#else
+  return false;
+#endif
+}
+
+/// Collects the lines about the cases that failed.
+class failures : public testing::EmptyTestEventListener {
+ public:
+  explicit failures(std::string name) : name_(std::move(name)) {}
+
+  void OnTestEnd(const testing::TestInfo& info) override {
+    if (!info.result()->Failed()) return;
+    lines_ += name_ + " failed " + info.test_suite_name() + "." + info.name() + (is_alone() ? " alone\n" : " beside\n");
+  }
+
+  [[nodiscard]] std::string report() const {
+    const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+    return lines_ + name_ + " " + std::to_string(all.successful_test_count()) + " " +
+           std::to_string(all.failed_test_count()) + " " + std::to_string(all.skipped_test_count()) + "\n";
+  }
+
+ private:
+  std::string name_;
+  std::string lines_;
+};
 
 }  // namespace
 
@@ -91,8 +126,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: no case is from %s\n", argv[0], file.c_str());
     return 2;
   }
+  failures* const seen = new failures{name};
+  testing::UnitTest::GetInstance()->listeners().Append(seen);  // and owned there
   const int status = RUN_ALL_TESTS();
   if (const char* counts = std::getenv("RAMIE_TEST_COUNTS"); counts != nullptr && !name.empty())
-    append_counts(counts, name);
+    append_to(counts, seen->report());
   return status;
 }
