@@ -68,7 +68,7 @@ void handler_set::settle(place at, join_handle<void> fiber) {
       if (ending_ && at->fiber.joinable()) at->fiber.request_stop();
     }
   }
-  if (fiber.joinable()) fiber.detach();
+  if (fiber.joinable()) fiber.detach();  // NOLINT(bugprone-use-after-move): a handle that was moved is not joinable
   left_.notify_all();
 }
 

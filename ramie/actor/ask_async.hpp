@@ -33,15 +33,16 @@ struct sink_listener final : reply_listener<T> {
 };
 /// Throws std::bad_alloc; then `sink` is as it was.
 template <class T, class Sink>
-asker<T> listen_by(Sink&& sink) {
+asker<T> listen_by(Sink& sink) {
   return {{}, nullptr, std::make_unique<sink_listener<T, Sink>>(std::move(sink))};
 }
 /// As attach_asker; where that throws, `sink` is as it was.
 template <class T, class Sink>
 void attach_sink(actor_cell& c, const reply<T>& later, Sink& sink) {
-  asker<T> by = listen_by<T, Sink>(std::move(sink));
+  asker<T> by = listen_by<T, Sink>(sink);
   if (later.core()->attach(c, std::move(by))) return;
   std::destroy_at(&sink);
+  // NOLINTNEXTLINE(bugprone-use-after-move): what has not been attached is as it was
   std::construct_at(&sink, std::move(static_cast<sink_listener<T, Sink>&>(*by.listener).sink));
   throw_two_askers();
 }
@@ -94,7 +95,7 @@ void ask_by_sink(actor_cell& c, T&& body, Sink sink, const steady::time_point* d
     using R = answer_of<A, M>;
     using request_type = typename answer_of_ask<A, M>::request;
     reply<R> later;
-    attach_asker(c, later, listen_by<R, Sink>(std::move(sink)));
+    attach_asker(c, later, listen_by<R, Sink>(sink));
     c.post_async_request(make_message<tell_node<request_type>>(&act_on_tell<A, request_type>, message::request,
                                                                request_type{std::forward<T>(body), std::move(later)}),
                          deadline);

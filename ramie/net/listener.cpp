@@ -128,15 +128,15 @@ unix_listener::unix_listener(const endpoint& at, int backlog)
     : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at}, has_file_{at.address().front() != '@'} {}
 
 unix_listener::unix_listener(unix_listener&& other) noexcept
-    : listener{std::move(other)},
+    : listener{std::move(other)},  // NOLINTBEGIN(bugprone-use-after-move): only that base has been moved
       at_{other.at_},
-      has_file_{other.has_file_.exchange(false, std::memory_order_relaxed)} {}
+      has_file_{other.has_file_.exchange(false, std::memory_order_relaxed)} {}  // NOLINTEND(bugprone-use-after-move)
 
 unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
   if (this == &other) return *this;
   remove_file();
   listener::operator=(std::move(other));
-  at_ = other.at_;
+  at_ = other.at_;  // NOLINT(bugprone-use-after-move): only that base has been moved
   has_file_.store(other.has_file_.exchange(false, std::memory_order_relaxed), std::memory_order_relaxed);
   return *this;
 }

@@ -42,7 +42,10 @@ std::optional<std::int64_t> time_of_day(std::string_view t) noexcept {
   std::array<int, 3> parts{};
   std::size_t at = 0;
   for (std::size_t i = 0; i < 3; ++i) {
-    if (i > 0 && (at >= t.size() || t[at++] != ':')) return std::nullopt;
+    if (i > 0) {
+      if (at >= t.size() || t[at] != ':') return std::nullopt;
+      ++at;
+    }
     const std::size_t begin = at;
     while (at < t.size() && is_digit(t[at]) && at - begin < 2) parts[i] = parts[i] * 10 + (t[at++] - '0');
     if (at == begin) return std::nullopt;
@@ -64,8 +67,8 @@ std::optional<int> number_of(std::string_view t, std::size_t fewest, std::size_t
 std::optional<unsigned> month_of(std::string_view t) noexcept {
   constexpr std::string_view all = "janfebmaraprmayjunjulaugsepoctnovdec";
   if (t.size() < 3) return std::nullopt;
-  for (unsigned m = 0; m < 12; ++m)
-    if (same_name(t.substr(0, 3), all.substr(m * 3, 3))) return m + 1;
+  for (std::size_t m = 0; m < 12; ++m)
+    if (same_name(t.substr(0, 3), all.substr(m * 3, 3))) return static_cast<unsigned>(m + 1);
   return std::nullopt;
 }
 

@@ -10,7 +10,7 @@ namespace ramie::http {
 
 namespace {
 
-constexpr unsigned char version = 5, no_login = 0, by_password = 2, none_of_these = 0xff;
+constexpr unsigned char version = 5, no_login = 0, by_password = 2;
 
 [[noreturn]] void refuse(const std::string& why) {
   throw net::io_error{"SOCKS proxy: " + why, std::error_code{EPROTO, std::system_category()}};
@@ -58,7 +58,7 @@ void log_in(net::any_stream& through, const socks_login& login) {
   const auto [spoken, method] = read_exactly<2>(through);
   if (spoken != version) refuse("it does not speak version 5");
   if (method == no_login) return;
-  if (method == none_of_these || method != by_password || login.user.empty())
+  if (method != by_password || login.user.empty())
     refuse(login.user.empty() ? "it wants a user and a password" : "it takes none of the ways to log in");
   std::string secret;
   add(secret, 1);  // of RFC 1929

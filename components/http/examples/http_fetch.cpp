@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
 
     http::client c;
     std::vector<ramie::join_handle<std::string>> answers;
+    answers.reserve(urls.size());
     for (const std::string& url : urls)
       answers.push_back(ramie::spawn([&] {
         http::client_response r = c.get(url);

@@ -113,8 +113,9 @@ std::string date_of(std::int64_t since_1970_s) {
   ::gmtime_r(&t, &parts);
   std::array<char, 64> text{};
   const int n = std::snprintf(text.data(), text.size(), "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-                              days.data() + parts.tm_wday * 3, parts.tm_mday, months.data() + parts.tm_mon * 3,
-                              parts.tm_year + 1900, parts.tm_hour, parts.tm_min, parts.tm_sec);
+                              days.data() + std::ptrdiff_t{3} * parts.tm_wday, parts.tm_mday,
+                              months.data() + std::ptrdiff_t{3} * parts.tm_mon, parts.tm_year + 1900, parts.tm_hour,
+                              parts.tm_min, parts.tm_sec);
   return {text.data(), static_cast<std::size_t>(n)};
 }
 
