@@ -149,7 +149,7 @@ class Tidy(unittest.TestCase):
             subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], cwd=self.project, check=True,
                            capture_output=True)
         git("init", "--quiet")
-        git("add", "ramie")
+        git("add", "ramie", ".clang-tidy")
         git("commit", "--quiet", "--message", "First")
         self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], [])
         # A source that differs; of a header that differs, one of the sources that include it, even if that is unchanged.
@@ -159,6 +159,9 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], ["one.cpp"])
         git("commit", "--quiet", "--all", "--message", "Second")
         self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], [])
+        # What is looked for differs: all of them.
+        self.write(self.project / ".clang-tidy", "Checks: '-*'\n")
+        self.assertEqual(self.run_tidy("--changed-since", "HEAD")[0], ["one.cpp", "two.cpp"])
 
     def test_an_empty_database_is_a_mistake(self):
         self.write(self.project / "build/compile_commands.json", "[]")
