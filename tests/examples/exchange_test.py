@@ -234,6 +234,7 @@ class Api(WithDatabase):
     def test_time_is_over(self):
         with Exchange(self.db) as x:
             w = WebSocket(x.port, "/api/feed?trader=ann")
+            w.next()  # the answer to the handshake comes before it is among the listeners, the first news after that
             a = x.place("ann", "buy", 50, 5, good_for_ms=1)
             b = x.place("ann", "buy", 40, 5, good_for_ms=86_400_000)
             notes = []
@@ -394,7 +395,8 @@ class Crowd(WithDatabase):
         with Exchange(self.db) as x:
             deaf = WebSocket(x.port, receive_buffer=1)  # and never reads, until the end
             all_of_them = [WebSocket(x.port) for _ in range(999)]
-            self.assertEqual(x.metric("listeners"), 1000)
+            while x.metric("listeners") != 1000:  # the answer to the handshake comes first
+                time.sleep(0.02)
             for n in range(100):
                 x.place("ann", "sell", 100 + n % 3, 1)
                 last = x.place("bob", "buy", 105, 1)["trades"][0]["id"]
