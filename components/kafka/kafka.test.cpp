@@ -1,4 +1,3 @@
-// Mostly waits.
 #include <ramie/kafka.hpp>
 #include <ramie/net/testing.hpp>
 
