@@ -1,3 +1,4 @@
+// Mostly waits.
 #include <ramie/kafka.hpp>
 #include <ramie/net/testing.hpp>
 

@@ -1,4 +1,5 @@
 // What nodes tell each other of ends: of actors, of whole nodes at random moments, of names and of messages.
+// Mostly waits.
 #include "../test_nodes.hpp"
 
 #include <ramie/actor.hpp>
