@@ -8,15 +8,10 @@ set(ramie_waiting_test_limits PROCESSORS 1 COST 100 RESOURCE_LOCK waiting)
 
 # The library is as users get it. Its tests need not be fast: half of the time to compile them would go into that. Those that try
 # orders in time, within a few instructions, or that compute are a little faster.
-if(RAMIE_FUZZ)
-  set(ramie_test_flags "")
-  set(ramie_quick_test_flags "")
-elseif(RAMIE_SANITIZE)
-  set(ramie_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O0>")
-  set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
-else()
-  set(ramie_test_flags "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O0>")
-  set(ramie_quick_test_flags "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O1>")
+set(ramie_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O0>")
+set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
+if(NOT RAMIE_SANITIZE)
+  set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:$<IF:$<CONFIG:Debug>,-O0,-O1>>")
 endif()
 set(ramie_quick_tests parallel cluster)
 

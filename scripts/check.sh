@@ -98,22 +98,18 @@ check_debug() { need_for_components && test_preset debug core_tests --label-rege
 check_lab() { need_for_components && test_preset release all --label-regex '^lab$'; }
 check_repeats() { need_for_components && test_preset release all_but_lab --label-regex '^(placement|consumer)$'; }
 
-# What the sanitized builds have beside the floors.
-check_components() {
-  local status=0
+# A target and options for ctest, in both sanitized builds.
+test_sanitized() {
+  local preset status=0
   need_for_components
-  test_preset tsan all --label-exclude "floor|$repeats_labels" || status=1
-  test_preset asan all --label-exclude "floor|$repeats_labels" || status=1
+  for preset in tsan asan; do
+    test_preset "$preset" "$@" || status=1
+  done
   return "$status"
 }
 
-check_perturbed() {
-  local status=0
-  need_for_components
-  test_preset tsan floor_tests --label-regex '^(perturbed|at_home)$' || status=1
-  test_preset asan floor_tests --label-regex '^(perturbed|at_home)$' || status=1
-  return "$status"
-}
+check_components() { test_sanitized all --label-exclude "floor|$repeats_labels"; } # what they have beside the floors
+check_perturbed() { test_sanitized floor_tests --label-regex '^(perturbed|at_home)$'; }
 
 # The seed is the commit's, so that a run can be repeated, and each commit brings new schedules.
 check_seeds() {
