@@ -95,12 +95,17 @@ RAMIE_ALWAYS_INLINE fork_slot* fork_nowhere(fork_frame& f) noexcept {
   return nullptr;  // as the `top` of thread_forks
 }
 
+/// J1, and what is between J1 and J2.
+RAMIE_ALWAYS_INLINE void fork_lower(fork_deque& d, fork_slot* b) noexcept {
+  if (RAMIE_PLANT(fork_join_unordered)) d.bottom.store_relaxed(b);
+  else d.bottom.publish(b);
+  order_words();
+}
+
 /// J1 to J3. True: run it. False: call wait_for_thief.
 RAMIE_ALWAYS_INLINE bool fork_take_back(fork_frame& f, fork_slot* b) noexcept {
   fork_deque* d = f.deque.load_relaxed();  // not that of the fork, if the fiber suspended meanwhile
-  if (RAMIE_PLANT(fork_join_unordered)) d->bottom.store_relaxed(b);
-  else d->bottom.publish(b);
-  order_words();
+  fork_lower(*d, b);
   if (d->top.load_relaxed() <= b) [[likely]]
     return true;
   return fork_take_back_slowly(f, b);
@@ -120,8 +125,7 @@ RAMIE_ALWAYS_INLINE bool fork_take_back_youngest(fork_frame& f) noexcept {
   fork_deque* d = current_forks();
   fork_slot* b = d->bottom.load_relaxed() - 1;
   if (f.deque.load_relaxed() == d) [[likely]] {
-    d->bottom.publish(b);
-    order_words();
+    fork_lower(*d, b);
     if (d->top.load_relaxed() <= b) [[likely]]
       return true;
   }
