@@ -47,6 +47,12 @@ bool concerns_one_connection(system::result code) noexcept {
   }
 }
 
+handle taken(system::result fd, const sockaddr_storage& from) {
+  handle h = handle::owning(static_cast<int>(fd), endings::last);
+  if (from.ss_family != AF_UNIX) h.get()->short_reads.store(false, std::memory_order_relaxed);
+  return h;
+}
+
 handle listening(const endpoint& at, const tcp_options& options) {
   const std::string what = "listen at " + at.to_string();
   const auto check = [&](system::result code) {
@@ -89,14 +95,18 @@ handle listener::accept_one(const std::source_location& where) {
   for (std::chrono::milliseconds pause = pause_least;; pause = std::min(2 * pause, pause_most)) {
     sockaddr_storage from;
     socklen_t size = 0;
-    // In a shortage the queue counts as drained: otherwise all callers of accept would try, and fail, in turn.
+    // In a shortage the queue counts as drained until the pause is over, or cut off: otherwise all callers of accept
+    // would try, and fail, in turn.
     const system::result fd = retry_reading(
         *handle_, accepting, where, [&](int own) { return system::accept(own, from, size); }, is_shortage);
-    if (fd >= 0) return handle::owning(static_cast<int>(fd), endings::last);
+    if (fd >= 0) return taken(fd, from);
     if (is_shortage(fd)) {
       pauses_.fetch_add(1, std::memory_order_relaxed);
+      const struct unused_edge {
+        descriptor& d;
+        ~unused_edge() { set_ready(d, direction::in); }
+      } edge{*handle_};
       this_fiber::sleep_for(pause, where);
-      set_ready(*handle_, direction::in);
     } else if (!concerns_one_connection(fd)) {
       system::fail(accepting, fd);
     }
@@ -109,7 +119,7 @@ bool listener::accept_now(int own, handle& into) {
     socklen_t size = 0;
     const system::result fd = system::accept(own, from, size);
     if (fd == -EAGAIN) return false;
-    if (fd >= 0) into = handle::owning(static_cast<int>(fd), endings::last);
+    if (fd >= 0) into = taken(fd, from);
     if (fd >= 0 || is_shortage(fd)) return true;
     if (fd != -EINTR && !concerns_one_connection(fd)) system::fail(accepting, fd);
   }
