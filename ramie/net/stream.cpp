@@ -87,8 +87,11 @@ std::size_t stream::read_some(std::span<std::byte> into, std::error_code& failur
   }
 }
 
-bool stream::read_exactly(std::span<std::byte> into, std::source_location where) {
-  for (std::size_t done = 0; done < into.size();) {
+bool stream::read_exactly(std::span<std::byte> into, std::size_t* read, std::source_location where) {
+  std::size_t ignored = 0;
+  std::size_t& done = read == nullptr ? ignored : *read;
+  done = 0;
+  while (done < into.size()) {
     const std::size_t n = read_some(into.subspan(done), where);
     if (n == 0) {
       if (done == 0) return false;
