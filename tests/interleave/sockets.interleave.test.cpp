@@ -151,18 +151,23 @@ TEST(sockets, in_two_selects_at_once) {
 /// which each hands the edge on to the other.
 void two_selects_on_one_socket() {
   simulated_socket s;
-  event over;
+  event got, over;
   detail::atomic<int> read{0};
   const auto take_one = [&] {
     for (bool open = true; open && read.load(std::memory_order_acquire) == 0;)
-      select(on_bytes(s, [&] { read.fetch_add(s.read() ? 1 : 0, std::memory_order_acq_rel); }),
+      select(on_bytes(s,
+                      [&] {
+                        if (!s.read()) return;
+                        read.fetch_add(1, std::memory_order_acq_rel);
+                        got.set();
+                      }),
              on_ready(over, [&] { open = false; }));
   };
   auto one = spawn(take_one);
   auto two = spawn(take_one);
   for (std::uint64_t i = pick(4); i != 0; --i) this_fiber::yield();
   s.arrive();
-  while (read.load(std::memory_order_acquire) == 0) this_fiber::yield();
+  got.wait();
   over.set();
   one.join();
   two.join();
