@@ -1,5 +1,4 @@
 // Programs that wait for themselves get a report; programs that only look like it are left alone.
-// Mostly waits.
 #include <ramie/base/testing.hpp>
 #include <ramie/machine/futex.hpp>
 #include <ramie/ramie.hpp>

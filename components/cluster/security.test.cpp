@@ -1,5 +1,4 @@
 // With a server that asks who one is: the sample configuration, certificates, passwords, permissions.
-// Mostly waits.
 #include "nats_help.hpp"
 #include "test_credentials.hpp"
 #include "test_nodes.hpp"
@@ -130,6 +129,8 @@ class intruder {
   }
   ramie::detail::owned<natsConnection, natsConnection_Destroy> nc_;
 };
+
+}  // namespace
 
 class guarded_nodes : public testing::Test {
  protected:
@@ -303,5 +304,3 @@ TEST_F(guarded_nodes, survive_what_an_intruder_sends) {
     local.stop();
   });
 }
-
-}  // namespace
