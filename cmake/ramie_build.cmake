@@ -12,10 +12,6 @@ if(ramie_top_level)
   if(RAMIE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT RAMIE_STACK_USAGE)
     set(CMAKE_CXX_COMPILER_LAUNCHER "${RAMIE_CCACHE}")
   endif()
-  # It must know about precompiled headers.
-  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$" AND NOT DEFINED ENV{CCACHE_SLOPPINESS})
-    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
-  endif()
 endif()
 
 # Everything in this build is instrumented alike, GoogleTest built from source included.
@@ -56,7 +52,8 @@ function(ramie_own_code target)
             "$<$<AND:${gcc},$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>")
   if(RAMIE_WERROR)
     target_compile_options(${target} PRIVATE "$<${cxx}:-Werror>")
-    if(CMAKE_UNITY_BUILD)
+    get_target_property(unity ${target} UNITY_BUILD)
+    if(unity)
       # To gcc a source within a unity build is a header, whose unnamed namespaces others could include again.
       target_compile_options(${target} PRIVATE "$<${gcc}:-Wno-error=subobject-linkage>")
     endif()

@@ -1,11 +1,22 @@
 # Tests and examples: which sources become which program, and how ctest runs it.
 
-# No test takes nearly this long; the limit only ends hangs, on busy machines, too.
-set(ramie_test_timeout_s 600)
+# No test takes nearly this long; the limit only ends hangs, on busy machines, too. ./run test gives out two places for each
+# processor, and one more. A test takes two of them; one that mostly waits takes one, and only one of these runs at a time, so that
+# the processors have work meanwhile. Long ones begin early (COST).
+set(ramie_test_limits TIMEOUT 600 PROCESSORS 2)
+set(ramie_waiting_test_limits PROCESSORS 1 COST 100 RESOURCE_LOCK waiting)
 
-# The library is as users get it; its tests need not be fast, and -O1 takes a third off their compilation. (Those of a precompiled
-# header have to be those of its users.)
-set(ramie_test_flags "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
+# The library is as users get it. Its tests need not be fast: half of the time to compile them would go into that. Those that try
+# orders in time, within a few instructions, or that compute are a little faster.
+set(ramie_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O0>")
+set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
+if(NOT RAMIE_SANITIZE)
+  set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:$<IF:$<CONFIG:Debug>,-O0,-O1>>")
+endif()
+set(ramie_quick_tests parallel cluster)
+
+# That many sources of a test program are compiled as one (RAMIE_MERGE_TESTS).
+set(ramie_merged_tests 8)
 
 # Makes GTest::gtest for the target system. The distribution's library is for the build machine, so a
 # cross build compiles the sources that come with the same package.
@@ -23,15 +34,16 @@ macro(ramie_find_gtest)
 endmacro()
 
 # Floors whose code depends on how frames and registers are laid out. Their tests are labelled `core`, their programs made by
-# the target core_tests: only these are tested in a debug build.
+# the target core_tests: only these are tested in a debug build. (Those of all floors, of ramie/ and tests/, are labelled `floor`,
+# and made by floor_tests.)
 set(ramie_core_floors base machine context stack task queue worker sched inspect)
 
-# What all test programs share: their main function, and a header that is compiled once for all of them.
+# What all test programs share: their main function.
 function(ramie_add_test_main)
   add_custom_target(core_tests)
+  add_custom_target(floor_tests)
   add_library(ramie_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
   target_link_libraries(ramie_test_main PUBLIC ramie::ramie GTest::gtest)
-  target_precompile_headers(ramie_test_main PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/precompiled.hpp")
   ramie_own_code(ramie_test_main)
   target_compile_options(ramie_test_main PRIVATE ${ramie_test_flags})
   if(RAMIE_COVERAGE)
@@ -39,37 +51,64 @@ function(ramie_add_test_main)
   endif()
 endfunction()
 
+# Sources of a test program, some at a time, as one source each. Half of what a compiler makes of a test is what it makes of the
+# others, too: templates, and inline functions.
+function(ramie_merge_tests result program sources)
+  list(LENGTH sources count)
+  if(NOT RAMIE_MERGE_TESTS OR count EQUAL 1)
+    set(${result} "${sources}" PARENT_SCOPE)
+    return()
+  endif()
+  math(EXPR units "(${count} + ${ramie_merged_tests} - 1) / ${ramie_merged_tests}")
+  set(merged "")
+  foreach(unit RANGE 1 ${units})
+    math(EXPR begin "(${unit} - 1) * ${count} / ${units}")
+    math(EXPR size "${unit} * ${count} / ${units} - ${begin}")
+    list(SUBLIST sources ${begin} ${size} of_unit)
+    set(output "${PROJECT_BINARY_DIR}/merged/${program}_${unit}.cpp")
+    list(TRANSFORM of_unit REPLACE "^${PROJECT_SOURCE_DIR}/" "" OUTPUT_VARIABLE names)
+    list(JOIN names "|" names)
+    add_custom_command(
+      OUTPUT "${output}"
+      COMMAND ${CMAKE_COMMAND} "-DSOURCES=${names}" "-DFOLDER=${PROJECT_SOURCE_DIR}" "-DOUTPUT=${output}" -P
+              "${PROJECT_SOURCE_DIR}/cmake/merge_tests.cmake"
+      DEPENDS ${of_unit} "${PROJECT_SOURCE_DIR}/cmake/merge_tests.cmake"
+      COMMENT "Merging tests of ${program}"
+      VERBATIM)
+    list(APPEND merged "${output}")
+  endforeach()
+  set(${result} "${merged}" PARENT_SCOPE)
+endfunction()
+
 # The program of these sources; further arguments are libraries to link.
 function(ramie_add_test_program program sources)
+  ramie_merge_tests(sources ${program} "${sources}")
   add_executable(${program} ${sources})
   target_link_libraries(${program} PRIVATE ramie_test_main ${ARGN})
-  target_precompile_headers(${program} REUSE_FROM ramie_test_main)
   # Each source has names of its own in an unnamed namespace.
   set_target_properties(${program} PROPERTIES UNITY_BUILD OFF)
   if(RAMIE_COVERAGE)
     target_link_libraries(${program} PRIVATE ramie_dying)
   endif()
   ramie_own_code(${program})
-  target_compile_options(${program} PRIVATE ${ramie_test_flags})
-  # gcc 12 takes "text" + std::string{} for a copy of half the memory if <string> comes from a precompiled header.
-  set(gcc12 "$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>")
-  target_compile_options(${program} PRIVATE "$<${gcc12}:-Wno-stringop-overflow;-Wno-array-bounds>")
-  # It also takes the strings of a temporary that is made by designated initialisers, such as child_options{.id = "x"}, for
-  # uninitialised where it unwinds.
-  if(program MATCHES "^test_(channel|actor|supervise|patterns|tests)$")
-    target_compile_options(${program} PRIVATE "$<${gcc12}:-Wno-maybe-uninitialized>")
+  string(JOIN "|" quick ${ramie_core_floors} ${ramie_quick_tests})
+  if(program MATCHES "^test_(${quick})(_|$)")
+    target_compile_options(${program} PRIVATE ${ramie_quick_test_flags})
+  else()
+    target_compile_options(${program} PRIVATE ${ramie_test_flags})
   endif()
 endfunction()
 
 # The cases of one source as one test. Further arguments are properties of the test.
 function(ramie_add_test_run name program source filter)
   add_test(NAME ${name} COMMAND ${program} --name=${name} --file=${source} --gtest_color=no ${filter})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} ${ARGN})
+  set_tests_properties(${name} PROPERTIES ${ramie_test_limits} ${ARGN})
 endfunction()
 
 # All <folder>/**/*.test.cpp of one floor become one program, and each of these sources a test: ramie/stack/pool.test.cpp is in
-# test_stack, and ctest calls it stack.pool, labelled `stack`. A source that replaces a function of the whole program says
-# "A program of its own" in a comment, and is test_<floor>_<name>. Further arguments are libraries to link.
+# test_stack, and ctest calls it stack.pool, labelled `stack`. A source that replaces a function of the whole program, or that prints
+# names of its types, says "A program of its own" in a comment, and is test_<floor>_<name>; one that takes seconds, and little of a processor, says
+# "Mostly waits". Further arguments are libraries to link.
 function(ramie_add_tests folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.test.cpp")
   list(FILTER sources EXCLUDE REGEX "\\.interleave\\.test\\.cpp$")
@@ -88,6 +127,14 @@ function(ramie_add_tests folder)
     string(REPLACE "/" "." name "${stem}")
     ramie_add_test_run(${name} ${program} ${source} "")
     set_property(TEST ${name} PROPERTY LABELS "${label}")
+    file(STRINGS "${PROJECT_SOURCE_DIR}/${source}" waits REGEX "^// Mostly waits" LIMIT_COUNT 1)
+    if(waits)
+      set_tests_properties(${name} PROPERTIES ${ramie_waiting_test_limits})
+    endif()
+    if(folder MATCHES "^(ramie|tests)$")
+      set_property(TEST ${name} APPEND PROPERTY LABELS floor)
+      list(APPEND floor_programs ${program})
+    endif()
     if(label IN_LIST ramie_core_floors)
       set_property(TEST ${name} APPEND PROPERTY LABELS core)
       list(APPEND core_programs ${program})
@@ -122,6 +169,9 @@ function(ramie_add_tests folder)
   if(core_programs)
     add_dependencies(core_tests ${core_programs})
   endif()
+  if(floor_programs)
+    add_dependencies(floor_tests ${floor_programs})
+  endif()
 endfunction()
 
 # The target that builds all but the lab, for ./run test: what has no test beside those labelled `lab` is not needed there.
@@ -137,7 +187,7 @@ function(ramie_add_target_without_lab)
     foreach(target IN LISTS targets)
       get_target_property(type ${target} TYPE)
       get_target_property(left_out ${target} EXCLUDE_FROM_ALL)
-      if(type MATCHES "EXECUTABLE|LIBRARY" AND NOT left_out AND NOT target MATCHES "^(ramie[-_]lab|test_lab.*|fuzz_lab_.*)$")
+      if(type MATCHES "EXECUTABLE|LIBRARY" AND NOT left_out AND NOT target MATCHES "^(ramie[-_]lab|ramie-web|test_lab.*|fuzz_lab_.*|measure_cluster|cluster_soak)$")
         add_dependencies(all_but_lab ${target})
       endif()
     endforeach()
@@ -150,23 +200,29 @@ function(ramie_add_soak)
   add_executable(ramie-soak ${sources})
   target_link_libraries(ramie-soak PRIVATE ramie::ramie)
   ramie_own_code(ramie-soak)
+  target_compile_options(ramie-soak PRIVATE ${ramie_quick_test_flags})
   set(rounds 40)
   if(RAMIE_SANITIZE OR CMAKE_CROSSCOMPILING)
     set(rounds 10)
   endif()
   add_test(NAME soak COMMAND ramie-soak --seed 1 --rounds ${rounds})
-  set_tests_properties(soak PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS soak)
+  set_tests_properties(soak PROPERTIES ${ramie_test_limits} LABELS "soak;floor")
+  add_dependencies(floor_tests ramie-soak)
 endfunction()
 
 # tests/fuzz/<name>.cpp are fuzzers with RAMIE_FUZZ (clang's libFuzzer), and otherwise programs that try random inputs.
 # Those of components are added where these are.
 function(ramie_add_fuzzers)
-  foreach(name IN ITEMS select_cases timer_sequence mailbox_order lab_results)
-    if(name MATCHES "^lab" AND NOT TARGET ramie_lab)
-      continue()
+  foreach(name IN ITEMS select_cases timer_sequence mailbox_order)
+    ramie_add_fuzzer(${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.cpp" ramie::ramie)
+    add_dependencies(floor_tests fuzz_${name})
+    if(TEST fuzz.${name})
+      set_property(TEST fuzz.${name} APPEND PROPERTY LABELS floor)
     endif()
-    ramie_add_fuzzer(${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.cpp" ramie::ramie $<$<TARGET_EXISTS:ramie_lab>:ramie_lab>)
   endforeach()
+  if(TARGET ramie_lab)
+    ramie_add_fuzzer(lab_results "${PROJECT_SOURCE_DIR}/tests/fuzz/lab_results.cpp" ramie_lab)
+  endif()
 endfunction()
 
 # One of them; further arguments are libraries to link.
@@ -177,13 +233,18 @@ function(ramie_add_fuzzer name source)
   if(RAMIE_FUZZ)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   else()
-    target_sources(fuzz_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/fuzz/standalone.cpp")
+    if(NOT TARGET ramie_fuzz_standalone)
+      add_library(ramie_fuzz_standalone OBJECT "${PROJECT_SOURCE_DIR}/tests/fuzz/standalone.cpp")
+      target_compile_features(ramie_fuzz_standalone PUBLIC cxx_std_20)
+      ramie_own_code(ramie_fuzz_standalone)
+    endif()
+    target_link_libraries(fuzz_${name} PRIVATE ramie_fuzz_standalone)
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} --runs 2000)
     set(label fuzz)
     if(name MATCHES "^lab")
       set(label lab)
     endif()
-    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS ${label})
+    set_tests_properties(fuzz.${name} PROPERTIES ${ramie_test_limits} LABELS ${label})
   endif()
 endfunction()
 
@@ -205,15 +266,20 @@ function(ramie_add_interleaving_tests)
   set_source_files_properties(${simulator} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread;-O2")
   target_include_directories(ramie_interleave PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(ramie_interleave PUBLIC Threads::Threads GTest::gtest)
+  set_target_properties(ramie_interleave PROPERTIES UNITY_BUILD ${RAMIE_MERGE_TESTS})
   ramie_own_code(ramie_interleave)
+
+  add_library(ramie_interleave_main OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
+  target_link_libraries(ramie_interleave_main PUBLIC ramie_interleave)
+  ramie_own_code(ramie_interleave_main)
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/interleave/*.interleave.test.cpp")
   foreach(source IN LISTS sources)
     get_filename_component(name "${source}" NAME_WE)
-    add_executable(test_interleave_${name} "${source}" "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
-    target_link_libraries(test_interleave_${name} PRIVATE ramie_interleave)
+    add_executable(test_interleave_${name} "${source}")
+    target_link_libraries(test_interleave_${name} PRIVATE ramie_interleave_main)
     ramie_own_code(test_interleave_${name})
-    ramie_add_test_run(interleave.${name} test_interleave_${name} tests/interleave/${name}.interleave.test.cpp "" LABELS interleave)
+    ramie_add_test_run(interleave.${name} test_interleave_${name} tests/interleave/${name}.interleave.test.cpp "" COST 10 LABELS interleave)
   endforeach()
 endfunction()
 
@@ -223,6 +289,8 @@ function(ramie_add_examples)
   foreach(source IN LISTS sources)
     get_filename_component(name "${source}" NAME_WE)
     ramie_add_example(${name} "${source}")
+    # They show how, not how fast.
+    target_compile_options(example_${name} PRIVATE ${ramie_quick_test_flags})
   endforeach()
 endfunction()
 
@@ -233,7 +301,9 @@ function(ramie_add_example name source)
   add_executable(${program} "${source}")
   target_link_libraries(${program} PRIVATE ramie::ramie ${ARGN})
   ramie_own_code(${program})
-  target_compile_options(${program} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")  # as above
+  # gcc 12 takes the strings of a temporary that is made by designated initialisers, such as child_options{.id = "x"}, for
+  # uninitialised where it unwinds.
+  target_compile_options(${program} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")
   if(NOT RAMIE_BUILD_TESTS)
     return()
   endif()
@@ -248,7 +318,7 @@ function(ramie_add_example name source)
   else()
     add_test(NAME example.${name} COMMAND ${program})
   endif()
-  set_tests_properties(example.${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example)
+  set_tests_properties(example.${name} PROPERTIES ${ramie_test_limits} LABELS example)
 endfunction()
 
 # tests/examples/<name>_test.py as the test example.<name>.outside, or, with clients (plain sockets, real programs), a test for
@@ -264,7 +334,7 @@ function(ramie_add_example_test name)
       list(APPEND arguments ${client})
     endif()
     add_test(NAME example.${name}.${client} COMMAND "${Python3_EXECUTABLE}" ${arguments})
-    set_tests_properties(example.${name}.${client} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS example SKIP_RETURN_CODE 77
+    set_tests_properties(example.${name}.${client} PROPERTIES ${ramie_test_limits} LABELS example SKIP_RETURN_CODE 77
                                                               ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
   endforeach()
 endfunction()
@@ -285,7 +355,7 @@ function(ramie_add_perf_test)
   add_test(NAME perf.${method} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/perf/perf_test.py"
                                        "$<TARGET_FILE:perf_subject>" ${method})
   add_dependencies(core_tests perf_subject)
-  set_tests_properties(perf.${method} PROPERTIES TIMEOUT ${ramie_test_timeout_s} SKIP_RETURN_CODE 77 LABELS "project;core"
+  set_tests_properties(perf.${method} PROPERTIES ${ramie_test_limits} SKIP_RETURN_CODE 77 LABELS "project;core"
                                                  ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 
@@ -312,20 +382,20 @@ function(ramie_add_project_tests)
     add_test(NAME environment.finds_mistakes
              COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/house/environment_check_test.py")
     set_tests_properties(environment environment.finds_mistakes
-                         PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
-    set_tests_properties(promises PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
+                         PROPERTIES ${ramie_test_limits} LABELS project ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+    set_tests_properties(promises PROPERTIES ${ramie_test_limits} LABELS project)
     # What the compiler says to usual mistakes.
     add_test(NAME mistakes COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/mistakes/mistakes_test.py"
                                    "${CMAKE_CXX_COMPILER}")
-    set_tests_properties(mistakes PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+    set_tests_properties(mistakes PROPERTIES ${ramie_test_limits} LABELS project ENVIRONMENT
                                              "PYTHONDONTWRITEBYTECODE=1")
     # The code in the documents compiles, runs, and prints what they show.
     add_test(NAME docs COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/docs_check.py" --compiler
                                "${CMAKE_CXX_COMPILER}" --library $<TARGET_FILE:ramie> --jobs 2)
     add_test(NAME docs.finds_mistakes COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/docs/docs_check_test.py")
-    set_tests_properties(docs docs.finds_mistakes PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
+    set_tests_properties(docs docs.finds_mistakes PROPERTIES ${ramie_test_limits} COST 20 LABELS project)
     set_tests_properties(house house.finds_mistakes house.tidy house.mutants house.verdict
-                         PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project)
+                         PROPERTIES ${ramie_test_limits} LABELS project)
   endif()
 
   # The debugger's extension needs debugging information of the program, not of the library.
@@ -335,7 +405,7 @@ function(ramie_add_project_tests)
     ramie_own_code(gdb_subject)
     target_compile_options(gdb_subject PRIVATE -O1 -g)
     add_test(NAME gdb COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/gdb/gdb_test.py" "$<TARGET_FILE:gdb_subject>")
-    set_tests_properties(gdb PROPERTIES TIMEOUT ${ramie_test_timeout_s} SKIP_RETURN_CODE 77 LABELS project
+    set_tests_properties(gdb PROPERTIES ${ramie_test_limits} SKIP_RETURN_CODE 77 LABELS project
                                         ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
   endif()
 
@@ -343,7 +413,7 @@ function(ramie_add_project_tests)
     foreach(example IN ITEMS pipeline actors)
       add_test(NAME trace.${example} COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/trace/trace_test.py"
                                              "${PROJECT_BINARY_DIR}/bin/example_${example}")
-      set_tests_properties(trace.${example} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+      set_tests_properties(trace.${example} PROPERTIES ${ramie_test_limits} LABELS project ENVIRONMENT
                                                       "PYTHONDONTWRITEBYTECODE=1")
     endforeach()
     ramie_add_example_test(echo_server sockets nc socat)
@@ -359,7 +429,7 @@ function(ramie_add_project_tests)
                                       "${PROJECT_SOURCE_DIR}/tools")
     set_tests_properties(
       tools.stack
-      PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+      PROPERTIES ${ramie_test_limits} LABELS project ENVIRONMENT
                  "PYTHONDONTWRITEBYTECODE=1;RAMIE_LIBRARY=$<TARGET_FILE:ramie>;RAMIE_COMPILER=${CMAKE_CXX_COMPILER}")
   endif()
 
@@ -375,7 +445,7 @@ function(ramie_add_project_tests)
         COMMAND "${Python3_EXECUTABLE}" -m unittest --quiet ${module}
         WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}/lab")
       set_tests_properties(
-        ${name} PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS lab ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+        ${name} PROPERTIES ${ramie_test_limits} LABELS lab ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
     endforeach()
   endif()
 
@@ -391,12 +461,12 @@ function(ramie_add_project_tests)
     endif()
     add_test(NAME consumer.${way} COMMAND "${PROJECT_SOURCE_DIR}/tests/consumer/run.sh" ${way} "${PROJECT_BINARY_DIR}")
     set_tests_properties(
-      consumer.${way} PROPERTIES TIMEOUT ${ramie_test_timeout_s} SKIP_RETURN_CODE 77 LABELS ${label} ENVIRONMENT
+      consumer.${way} PROPERTIES ${ramie_test_limits} COST 30 SKIP_RETURN_CODE 77 LABELS ${label} ENVIRONMENT
                                  "CMAKE=${CMAKE_COMMAND};CXX=${CMAKE_CXX_COMPILER}")
   endforeach()
   if(Python3_Interpreter_FOUND)
     add_test(NAME vcpkg_port COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tests/consumer/vcpkg_port_test.py")
-    set_tests_properties(vcpkg_port PROPERTIES TIMEOUT ${ramie_test_timeout_s} LABELS project ENVIRONMENT
+    set_tests_properties(vcpkg_port PROPERTIES ${ramie_test_limits} LABELS project ENVIRONMENT
                                                "PYTHONDONTWRITEBYTECODE=1")
   endif()
 endfunction()

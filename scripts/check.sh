@@ -5,7 +5,7 @@ aarch64_tests='^(base|machine|context|stack|task|queue|worker|sched|inspect|fibe
 
 # What .ci/run runs beside ./run test, and what is left to ./run check all; in the order in which they run.
 gate_checks=(house format tsan asan seeds tidy)
-other_checks=(cppcheck debug lab repeats perturbed clang aarch64 docs report fuzz models mutants soak)
+other_checks=(components cppcheck debug lab repeats perturbed starved clang aarch64 docs report fuzz models mutants soak)
 
 help_check() {
   cat <<'END'
@@ -15,19 +15,21 @@ These, and ./run test, are what a change has to pass (.ci/run):
 
   house      project rules: file length, include order of folders, self-contained headers (scripts/house_check.py)
   format     clang-format
-  tsan       the tests of the library and its components under ThreadSanitizer
+  tsan       the tests of the library under ThreadSanitizer
   asan       the same under AddressSanitizer and UndefinedBehaviorSanitizer
   seeds      the simulator's tests for a minute, with schedules made from the commit's hash
   tidy       clang-tidy on what differs from the newest commit that is older than a day
 
 These are for an idle machine, before a subject is called done; `all` runs them one after the other:
 
+  components the tests of components and examples under ThreadSanitizer and AddressSanitizer
   cppcheck   cppcheck on the library
   debug      tests of the folders from base to inspect, not optimised
   lab        the tests of ramie-lab, and of what compares and draws
   repeats    tests under the placements that are not the default, and the ways to use the library: find_package, conan ...
   perturbed  tests under tsan and asan with a change of worker at every wait, and with as many thefts as possible
-  clang      builds and tests release with clang, without precompiled headers
+  starved    tests beside busy loops, and stopped at random for seconds, to find those that take a slow machine for a bug
+  clang      builds and tests release with clang, each test source by itself
   aarch64    the tests of the library under an emulator
   docs       Doxygen without warnings
   report     the lab's page in a real browser
@@ -36,7 +38,7 @@ These are for an idle machine, before a subject is called done; `all` runs them 
   mutants    small mistakes in the protocols, one at a time, a sample of the day: the simulator's tests have to notice them
   soak       ./run soak for ten minutes
 
-As the only name, seeds and mutants take options of their own: ./run check mutants --help. RAMIE_TIDY_MINUTES limits the time
+As the only name, seeds, mutants and starved take options of their own: ./run check mutants --help. RAMIE_TIDY_MINUTES limits the time
 of `tidy`; the next run continues from there. How failed tests are judged: ./run test --help.
 END
 }
@@ -90,19 +92,24 @@ check_house() { python3 scripts/house_check.py --jobs "$jobs"; }
 check_format() { command_format --check; }
 check_docs() { command_docs; }
 check_models() { need "${model_packages[@]}" && python3 scripts/models.py; }
-check_asan() { need_for_components && test_preset asan --label-exclude "$repeats_labels"; }
-check_tsan() { need_for_components && test_preset tsan --label-exclude "$repeats_labels"; }
-check_debug() { need_for_components && test_preset debug; }
-check_lab() { need_for_components && test_preset release --label-regex '^lab$'; }
-check_repeats() { need_for_components && test_preset release --label-regex '^(placement|consumer)$'; }
+check_asan() { need_for_components && test_preset asan floor_tests --label-regex '^floor$'; }
+check_tsan() { need_for_components && test_preset tsan floor_tests --label-regex '^floor$'; }
+check_debug() { need_for_components && test_preset debug core_tests --label-regex '^core$'; }
+check_lab() { need_for_components && test_preset release all --label-regex '^lab$'; }
+check_repeats() { need_for_components && test_preset release all_but_lab --label-regex '^(placement|consumer)$'; }
 
-check_perturbed() {
-  local status=0
+# A target and options for ctest, in both sanitized builds.
+test_sanitized() {
+  local preset status=0
   need_for_components
-  test_preset tsan --label-regex '^(perturbed|at_home)$' || status=1
-  test_preset asan --label-regex '^(perturbed|at_home)$' || status=1
+  for preset in tsan asan; do
+    test_preset "$preset" "$@" || status=1
+  done
   return "$status"
 }
+
+check_components() { test_sanitized all --label-exclude "floor|$repeats_labels"; } # what they have beside the floors
+check_perturbed() { test_sanitized floor_tests --label-regex '^(perturbed|at_home)$'; }
 
 # The seed is the commit's, so that a run can be repeated, and each commit brings new schedules.
 check_seeds() {
@@ -118,6 +125,12 @@ check_mutants() {
   (($# > 0)) || set -- --unlisted --sample 40 --day --seconds 20 --minutes 5
   ! asks_for_help "$@" || exec python3 scripts/mutants.py --help
   build release --target all_but_lab >&2 && RAMIE_JOBS=$jobs counted python3 scripts/mutants.py "$@"
+}
+
+check_starved() {
+  ! asks_for_help "$@" || exec python3 scripts/starved.py --help
+  need_for_components
+  build release --target all_but_lab >&2 && RAMIE_JOBS=$jobs counted python3 scripts/starved.py "$@"
 }
 
 check_soak() { counted command_soak --hours 0.16; }
@@ -178,12 +191,12 @@ check_fuzz() {
 check_clang() {
   need_clang clang libclang-rt || return 1
   need_for_components
-  test_preset clang-release
+  test_preset clang-release all
 }
 
 check_aarch64() {
   need "${cross_packages[@]}" || return 1
-  test_preset aarch64 -R "$aarch64_tests"
+  test_preset aarch64 all -R "$aarch64_tests"
 }
 
 # Each source that has changed since it was found clean, or whose includes have: scripts/tidy.py says how it knows.
@@ -224,7 +237,7 @@ command_check() {
   done
   options=("$@")
   ((${#names[@]} > 0)) || die "which check? ./run check --help lists them"
-  ((${#options[@]} == 0)) || [[ ${#names[@]} == 1 && ${names[0]} =~ ^(seeds|mutants)$ ]] || die "of the checks, only seeds and mutants take options"
+  ((${#options[@]} == 0)) || [[ ${#names[@]} == 1 && ${names[0]} =~ ^(seeds|mutants|starved)$ ]] || die "of the checks, only seeds, mutants and starved take options"
   need_build
   for name in "${names[@]}"; do
     heading "check $name"

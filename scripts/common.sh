@@ -3,10 +3,9 @@
 jobs=${RAMIE_JOBS:-$(nproc)}
 
 # A compiler cache, where there is one, knows the sources by their place in the project, so that clones share it. (Debuggers
-# would look for the sources in the clone that was first; in CI there are none.) The second line is for precompiled headers.
+# would look for the sources in the clone that was first; in CI there are none.)
 if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD
-  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
   if [[ -n ${CI:-} ]]; then export CCACHE_NOHASHDIR=1; fi
 fi
 

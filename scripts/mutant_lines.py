@@ -64,7 +64,7 @@ class Build:
         self.links_ = {}
         self.compiles_ = {}
         for entry in json.loads((folder / "compile_commands.json").read_text()):
-            words = [w for w in shlex.split(entry["command"]) if w not in ("-Werror", "-Winvalid-pch")]
+            words = [w for w in shlex.split(entry["command"]) if w != "-Werror"]
             if words[0].endswith("ccache"):
                 words = words[1:]
             self.compiles_[words[words.index("-o") + 1]] = (words, entry["file"])
@@ -78,6 +78,11 @@ class Build:
                 path = pathlib.Path(folder, line.strip()).resolve()
                 if path.is_relative_to(root):
                     self.includers_[str(path.relative_to(root))].add(made)
+
+    def is_made_of(self, made, source):
+        """Of this source alone, or of several, as cmake/merge_tests.cmake writes them."""
+        path = pathlib.Path(self.compiles_[made][1])
+        return path == self.root / source or (path.is_relative_to(self.folder) and f'"{source}"' in path.read_text())
 
     def link_of(self, program):
         with self.lock_:
@@ -121,8 +126,13 @@ class Mutated:
         result = self.place_ / f"{len(self.objects_)}.o"
         words[words.index("-o") + 1] = str(result)
         include = self.place_ / "include"
-        if pathlib.Path(source) == self.build_.root / self.path_:
+        original = str(self.build_.root / self.path_)
+        if source == original:
             words[words.index(source)] = str(include / self.path_)
+        elif pathlib.Path(source).is_relative_to(self.build_.folder):  # made by the build, of several: they are named there
+            several = self.place_ / f"{len(self.objects_)}.cpp"
+            several.write_text(pathlib.Path(source).read_text().replace(original, str(include / self.path_)))
+            words[words.index(source)] = str(several)
         words.insert(1, f"-I{include}")
         if subprocess.run(words, cwd=self.build_.folder, check=False, capture_output=True).returncode != 0:
             raise Unbuildable
@@ -140,7 +150,7 @@ class Mutated:
         own = [i for i, w in enumerate(words) if w in including]
         stem = self.path_.name.split(".")[0]
         if len(own) > 3:  # of a folder's tests: its own
-            own = [i for i in own if words[i].endswith(f"/{stem}.test.cpp.o")]
+            own = [i for i in own if self.build_.is_made_of(words[i], f"{self.path_.parent}/{stem}.test.cpp")]
         if not inside and not own:
             return None
         for i in own:

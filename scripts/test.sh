@@ -33,21 +33,13 @@ build/coverage/lines.txt and branches.txt. ARGS go to ctest.
 END
 }
 
-# Builds a preset and runs its tests; adds to passed, failed and skipped. A build that fails counts as one failed test.
-# What the debug build could say of the upper floors, the release and the sanitized builds say.
-test_preset() { # preset [more for ctest]
-  local targets=() labels=()
-  if [[ " $* " == *" --label-exclude $repeats_labels "* ]]; then
-    targets=(--target all_but_lab)
-  elif [[ $1 == debug ]]; then
-    targets=(--target core_tests)
-    labels=(--label-regex '^core$')
-  fi
-  if ! build "$1" "${targets[@]}"; then
+# Builds a target of a preset and runs tests; adds to passed, failed and skipped. A build that fails counts as one failed test.
+test_preset() { # preset target [more for ctest]
+  if ! build "$1" --target "$2"; then
     failed=$((failed + 1))
     return 1
   fi
-  run_tests "$1" "${labels[@]}" "${@:2}"
+  run_tests "$1" "${@:3}"
 }
 
 # Repeats of tests in other ways, the ways to use the library, and the lab: they are ./run check's.
@@ -64,7 +56,7 @@ run_tests() { # preset [more for ctest]
   fi
   rm -f "$base.counts" "$base.junit.xml" "$base.sums"
   # Lines of tests that pass would bury the rest; all of it is in the log.
-  env "${filter[@]}" RAMIE_TEST_COUNTS="$base.counts" "${command[@]}" --parallel "$jobs" --output-on-failure --no-label-summary \
+  env "${filter[@]}" RAMIE_TEST_COUNTS="$base.counts" "${command[@]}" --parallel $((2 * jobs + 1)) --output-on-failure --no-label-summary \
     --output-junit "$base.junit.xml" --test-output-size-failed 50000000 "${words[@]}" 2>&1 | tee "$base.test.log" | without_passed || status=$?
   # Whether what failed has failed for a reason is said there.
   local verdict=0 sums
@@ -110,12 +102,12 @@ without_passed() {
 command_test() {
   need_build
   need_for_components
-  local preset status=0 filtered=()
+  local preset status=0 chosen=(all_but_lab --label-exclude "$repeats_labels")
   # What is asked for may well be in one of the builds only.
-  if (($# > 0)); then filtered=(--no-tests=ignore "$@"); else filtered=(--label-exclude "$repeats_labels"); fi
+  (($# == 0)) || chosen=(all --no-tests=ignore "$@")
   for preset in ${RAMIE_TEST_PRESETS:-release}; do
     heading "test $preset"
-    test_preset "$preset" "${filtered[@]}" || status=1
+    test_preset "$preset" "${chosen[@]}" || status=1
   done
   ((passed + failed + skipped > 0)) || die "no test was found"
   closing_line
@@ -129,7 +121,7 @@ command_coverage() {
   local status=0
   heading "test coverage"
   [[ ! -d build/coverage ]] || find build/coverage -name '*.gcda' -delete
-  test_preset coverage "$@" || status=1
+  test_preset coverage all "$@" || status=1
   heading "coverage of ramie/"
   # Reading what all the objects have counted takes most of the time, so it is done once.
   gcovr --root . --filter 'ramie/' --exclude '.*\.test\.cpp$' --exclude '.*/testing\.hpp$' --exclude-throw-branches \

@@ -1,4 +1,5 @@
 // Programs that wait for themselves get a report; programs that only look like it are left alone.
+// Mostly waits.
 #include <ramie/base/testing.hpp>
 #include <ramie/machine/futex.hpp>
 #include <ramie/ramie.hpp>

@@ -1,4 +1,5 @@
 // What ramie tells of programs that are seldom meant, and of which it says nothing. Each runs in a process of its own.
+// Mostly waits.
 #include <ramie/base/testing.hpp>
 #include <ramie/ramie.hpp>
 

@@ -1,4 +1,5 @@
 // A runtime whose workers are all blocked in a lock of the C++ library says which one it is.
+// Mostly waits.
 #include <ramie/base/testing.hpp>
 #include <ramie/ramie.hpp>
 

@@ -1,4 +1,5 @@
 // Nodes on a real nats-server: what a reference to an actor of another node does.
+// Mostly waits.
 #include "test_nodes.hpp"
 
 #include <gtest/gtest.h>

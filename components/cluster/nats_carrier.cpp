@@ -144,7 +144,7 @@ class nats_carrier final : public carrier {
     for (int tries = 0; tries < 10 && status == NATS_PROTOCOL_ERROR; ++tries)
       status = blocking([&] {
         const natsStatus s = natsConnection_Connect(&connection, raw);
-        if (s != NATS_OK) why = nats_detail();  // it is this thread's
+        if (s != NATS_OK) why = nats_detail(s);  // it is this thread's
         return s;
       });
     if (status != NATS_OK) {
@@ -344,19 +344,15 @@ class nats_carrier final : public carrier {
   template <class Change>
   std::uint64_t changed(const std::string& what, Change change) {
     std::uint64_t revision = 0;
-    std::string detail;
+    std::string said;
     const natsStatus status = blocking([&] {
       const natsStatus s = change(&revision);
-      if (s != NATS_OK) {
-        const char* text = nats_GetLastError(nullptr);  // of this thread
-        if (text != nullptr) detail = text;
-      }
+      if (s != NATS_OK) said = nats_detail(s);  // it is this thread's
       return s;
     });
     if (status == NATS_OK) return revision;
-    if (detail.find("wrong last sequence") != std::string::npos) return 0;
-    throw cluster_error{"ramie: cluster: " + what + ": " + natsStatus_GetText(status) + " (" + detail + ")" +
-                        refusal()};
+    if (said.find("wrong last sequence") != std::string::npos) return 0;
+    throw cluster_error{"ramie: cluster: " + what + ": " + natsStatus_GetText(status) + said + refusal()};
   }
 
   std::string subject_, bucket_, probe_;

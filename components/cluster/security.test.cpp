@@ -1,4 +1,5 @@
 // With a server that asks who one is: the sample configuration, certificates, passwords, permissions.
+// Mostly waits.
 #include "nats_help.hpp"
 #include "test_credentials.hpp"
 #include "test_nodes.hpp"
@@ -129,8 +130,6 @@ class intruder {
   }
   ramie::detail::owned<natsConnection, natsConnection_Destroy> nc_;
 };
-
-}  // namespace
 
 class guarded_nodes : public testing::Test {
  protected:
@@ -304,3 +303,5 @@ TEST_F(guarded_nodes, survive_what_an_intruder_sends) {
     local.stop();
   });
 }
+
+}  // namespace

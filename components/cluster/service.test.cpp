@@ -1,4 +1,5 @@
 // Nodes that come and go, actors started on others, and groups.
+// Mostly waits.
 #include "test_nodes.hpp"
 
 #include <ramie/patterns/router.hpp>

@@ -1,4 +1,5 @@
 // Shards on a real server: each key has one actor, on the node that has the lease, whichever that is.
+// Mostly waits.
 #include "test_nodes.hpp"
 
 #include <algorithm>

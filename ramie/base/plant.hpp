@@ -11,7 +11,8 @@ enum class plant : std::uint8_t {
   none,
   spawn_deque_no_fence,        // spawn_deque.hpp: T4 left out
   spawn_deque_empty_early,     // spawn_deque.hpp: P4 left out after P0
-  fork_deque_no_fence,         // fork_deque.hpp: T4 left out
+  fork_deque_no_fence,         // fork_deque.cpp: T4 left out
+  fork_join_unordered,         // fork_deque.hpp: J1 without its release
   promoted_job_unclaimed,      // fork_jobs.cpp: R4, the worker runs the job although its parent has it
   alter_newest_unchecked,      // spawn_deque.hpp: P3 left out where the newest is altered
   biased_lock_no_fence,        // biased_lock.hpp: T3 left out
@@ -46,8 +47,11 @@ enum class plant : std::uint8_t {
   timer_removed_unlocked,      // timer_queue.hpp: `remove` without the lock
   close_holds_two,             // core.hpp: C7, close claims the next wait before it releases the one before
   channel_unlocked_early,      // core.hpp: the lock is released before the operation is in line
+  hang_up_kept,                // descriptor.hpp: N3, a hang-up stays although a call found nothing
+  hang_up_drained,             // descriptor.hpp: N3, a short read counts after a hang-up was lowered
   io_select_without_second_look,  // net/select.hpp: R2 does not look again under the lock
-  io_select_drops_edge,           // net/select.hpp: R3 without the flag
+  io_select_drops_edge,           // net/select.hpp: R3, an edge is used up without a look
+  io_select_passes_edge,          // net/select.hpp: R3, an edge is handed on without a look
   select_without_second_look,     // select_case.hpp: S2 does not look again under the lock
   otherwise_glances_once,         // select_case.hpp: S1, `otherwise` after one glance
   otherwise_counts_ignored,       // select_case.hpp: S1, `otherwise` although a count changed between the glances

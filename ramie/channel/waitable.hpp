@@ -36,7 +36,9 @@ class waitable_case {
   [[nodiscard]] virtual bool attempt() = 0;
   virtual select_case::step add(wait& pause) = 0;
   virtual bool take_out() noexcept = 0;
-  [[nodiscard]] static bool must_retry() noexcept { return false; }
+  /// Called once all cases have been taken out, if take_out() has said that this one was served. True: it was for
+  /// nothing, and the select begins again. Throws what attempt() throws.
+  [[nodiscard]] virtual bool must_retry() { return false; }
 
  protected:
   waitable_case() noexcept = default;
@@ -110,7 +112,9 @@ class mixed_case {
   [[nodiscard]] bool take_out() const noexcept {
     return on_channel_ != nullptr ? on_channel_->take_out() : other_->take_out();
   }
-  [[nodiscard]] bool must_retry() const noexcept { return on_channel_ != nullptr && on_channel_->must_retry(); }
+  [[nodiscard]] bool must_retry() const {
+    return on_channel_ != nullptr ? on_channel_->must_retry() : other_->must_retry();
+  }
 
  private:
   select_case* on_channel_ = nullptr;

@@ -29,8 +29,6 @@ struct register_file {
   std::array<std::uint64_t, kept_floats == 0 ? 1 : kept_floats> floats{};
 };
 
-}  // namespace
-
 // Loads all callee-saved registers from `in`, calls f(argument), and stores them to `out`. Entirely in assembly,
 // so that no compiler restores a register in between.
 extern "C" void ramie_test_call_with_registers(const register_file* in, register_file* out, void (*f)(void*),
@@ -153,8 +151,6 @@ ramie_test_call_with_registers:
         .size   ramie_test_call_with_registers, . - ramie_test_call_with_registers
 )");
 #endif
-
-namespace {
 
 /// Puts garbage into every register that the compiler lets us name.
 RAMIE_NOINLINE void spoil_registers() {

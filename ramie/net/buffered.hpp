@@ -22,14 +22,14 @@ class buffered_reader {
  public:
   /// `capacity`: size of the buffer in bytes, also the longest result of read_line and read_until; at least 1.
   explicit buffered_reader(Stream& from, std::size_t capacity = 16 * 1024)
-      : from_{&from}, capacity_{capacity}, bytes_{new std::byte[capacity == 0 ? 1 : capacity]} {
+      : from_{&from}, capacity_{capacity}, bytes_{new std::byte[std::max(capacity, capacity + line_end_most)]} {
     if (capacity == 0) throw invalid_argument{"ramie: buffered_reader: capacity is 0; it must be at least 1"};
   }
 
   /// Returns the buffered bytes; if there are none, reads once. Empty at the end of the stream. Valid until the next
   /// call. All reading functions suspend and throw as read_some of the stream does.
   [[nodiscard]] std::span<const std::byte> peek() {
-    if (begin_ == end_) fill();
+    if (begin_ == end_) fill(capacity_);
     return {bytes_.get() + begin_, end_ - begin_};
   }
   /// Consumes `n` bytes of what `peek` gave.
@@ -45,9 +45,12 @@ class buffered_reader {
     return n;
   }
   /// Fills all of `into`. False if the stream ended before the first byte; throws io_error with io_errc::unexpected_end
-  /// if it ended after that.
-  [[nodiscard]] bool read_exactly(std::span<std::byte> into) {
-    for (std::size_t done = 0; done < into.size();) {
+  /// if it ended after that. `read`, if given, is how many bytes of it were read, also when this throws.
+  [[nodiscard]] bool read_exactly(std::span<std::byte> into, std::size_t* read = nullptr) {
+    std::size_t ignored = 0;
+    std::size_t& done = read == nullptr ? ignored : *read;
+    done = 0;
+    while (done < into.size()) {
       const std::size_t n = read_some(into.subspan(done));
       if (n == 0) {
         if (done == 0) return false;
@@ -61,46 +64,42 @@ class buffered_reader {
   /// Returns the bytes before the next `end`, and consumes both. At the end of the stream the remaining bytes are
   /// returned, then nullopt. Valid until the next call. Throws io_error with io_errc::too_long, and consumes nothing,
   /// if it does not fit into the buffer.
-  [[nodiscard]] std::optional<std::string_view> read_until(char end) {
+  [[nodiscard]] std::optional<std::string_view> read_until(char end) { return until(end, false); }
+  /// Same as read_until('\n'), without a "\r" at the end.
+  [[nodiscard]] std::optional<std::string_view> read_line() { return until('\n', true); }
+
+ private:
+  static constexpr std::size_t line_end_most = 2;  // behind the longest line
+
+  std::optional<std::string_view> until(char end, bool line) {
     std::size_t searched = 0;
-    for (;;) {
-      const auto* first = reinterpret_cast<const char*>(bytes_.get() + begin_);
-      const std::string_view there{first, end_ - begin_};
-      if (const std::size_t at = there.find(end, searched); at != std::string_view::npos) {
-        begin_ += at + 1;
-        return there.substr(0, at);
-      }
+    for (bool ended = false;;) {
+      const std::string_view there{reinterpret_cast<const char*>(bytes_.get() + begin_), end_ - begin_};
+      const std::size_t at = there.find(end, searched);
+      const bool found = at != std::string_view::npos;
       searched = there.size();
-      if (searched == capacity_)
+      std::string_view result = there.substr(0, at);
+      if (line && !result.empty() && result.back() == '\r') result.remove_suffix(1);
+      if (result.size() > capacity_)
         throw io_error{"read_until: no byte " + std::to_string(static_cast<unsigned char>(end)) + " in the first " +
                            std::to_string(capacity_) + " bytes",
                        io_errc::too_long};
-      if (fill() == 0) {
-        if (searched == 0) return std::nullopt;
-        begin_ = end_;
-        return there_again(searched);
+      if (found || (ended && searched != 0)) {
+        begin_ += found ? at + 1 : searched;
+        return result;
       }
+      if (ended) return std::nullopt;
+      ended = fill(searched < capacity_ ? capacity_ : capacity_ + line_end_most) == 0;
     }
   }
-  /// Same as read_until('\n'), without a "\r" at the end.
-  [[nodiscard]] std::optional<std::string_view> read_line() {
-    std::optional<std::string_view> line = read_until('\n');
-    if (line && !line->empty() && line->back() == '\r') line->remove_suffix(1);
-    return line;
-  }
-
- private:
-  std::string_view there_again(std::size_t n) const noexcept {
-    return {reinterpret_cast<const char*>(bytes_.get() + end_ - n), n};
-  }
-  /// Reads more behind what is buffered; 0 at the end.
-  std::size_t fill() {
+  /// Reads more behind what is buffered, up to `most` bytes in all; 0 at the end.
+  std::size_t fill(std::size_t most) {
     if (begin_ != 0) {
       std::memmove(bytes_.get(), bytes_.get() + begin_, end_ - begin_);
       end_ -= begin_;
       begin_ = 0;
     }
-    const std::size_t n = from_->read_some({bytes_.get() + end_, capacity_ - end_});
+    const std::size_t n = from_->read_some({bytes_.get() + end_, most - end_});
     end_ += n;
     return n;
   }

@@ -22,6 +22,35 @@ struct text_source {
   }
 };
 
+/// The capacity is the longest line, whatever it ends with.
+TEST(net_buffered, have_lines_as_long_as_their_capacity) {
+  const auto lines_of = [](std::string_view all, std::size_t capacity) {
+    auto [mine, peer] = unix_stream::pair();
+    peer.write_all(all);
+    peer.shutdown_write();
+    buffered_reader reader{mine, capacity};
+    std::string got;
+    try {
+      while (const auto line = reader.read_line()) got += std::string{*line} + "|";
+    } catch (const io_error& e) {
+      got += e.code() == io_errc::too_long ? "too long" : e.what();
+    }
+    return got;
+  };
+  for (const std::string_view end : {"\n", "\r\n"}) {
+    const std::string e{end};
+    EXPECT_EQ(lines_of("12345678" + e + "a" + e, 8), "12345678|a|");
+    EXPECT_EQ(lines_of("a" + e + "12345678" + e, 8), "a|12345678|");
+    EXPECT_EQ(lines_of("123456789" + e, 8), "too long");
+    EXPECT_EQ(lines_of("a" + e + "123456789", 8), "a|too long");
+  }
+  EXPECT_EQ(lines_of("12345678", 8), "12345678|");
+  EXPECT_EQ(lines_of("12345678\r", 8), "12345678|");
+  EXPECT_EQ(lines_of("123456789\r", 8), "too long");
+  EXPECT_EQ(lines_of("\n\r\n", 1), "||");
+  EXPECT_EQ(lines_of("", 1), "");
+}
+
 TEST(net_buffered_readers, give_the_same_lines_whatever_the_pieces) {
   for (std::size_t most = 1; most < 30; ++most)
     for (const std::size_t capacity : {8, 9, 100}) {

@@ -171,6 +171,10 @@ std::string child_status::to_string() const {
 
 child::child(std::vector<std::string> arguments, const child_options& options, std::source_location where) {
   if (arguments.empty()) throw invalid_argument{"ramie: child: no arguments; the first one is the program"};
+  for (const std::string& word : arguments) check_no_zero("child: the argument", word);
+  for (const std::string& one : options.environment.value_or(std::vector<std::string>{}))
+    check_no_zero("child: the variable", one);
+  check_no_zero("child: the directory", options.directory);
   instructions todo;
   raw_fd own[3], theirs[3];
   connect(todo, options.in, 0, own[0], theirs[0]);

@@ -11,7 +11,9 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace ramie::net {
 namespace {
@@ -197,6 +199,119 @@ TEST(net_accepting, at_a_name_leaves_it_to_the_next_listener) {
       EXPECT_TRUE(is_served(second, other));
     }
     EXPECT_FALSE(std::filesystem::exists(name + "_other"));
+  });
+}
+
+TEST(net_accepting, at_a_name_removes_nothing_but_sockets_that_nobody_listens_at) {
+  with_workers([] {
+    const scratch_folder folder;
+    const std::string path = folder / "name";
+    const endpoint at = endpoint::local(path);
+    const auto in_use = std::error_code{EADDRINUSE, std::system_category()};
+    write_file(path, "precious");
+    EXPECT_EQ(code_of([&] { unix_listener{at}; }), in_use);
+    EXPECT_EQ(read_file(path), "precious");
+    std::filesystem::remove(path);
+
+    std::filesystem::create_symlink(folder / "elsewhere", path);
+    EXPECT_EQ(code_of([&] { unix_listener{at}; }), in_use);
+    EXPECT_TRUE(std::filesystem::is_symlink(path));
+    std::filesystem::remove(path);
+
+    const unix_datagram other{at};
+    EXPECT_EQ(code_of([&] { unix_listener{at}; }), in_use);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    EXPECT_THROW(unix_listener(endpoint{"127.0.0.1", 0}), invalid_argument);
+    EXPECT_THROW(unix_listener(endpoint{}), invalid_argument);
+  });
+}
+
+TEST(net_accepting, at_a_name_is_one_listeners_of_those_that_begin_at_once) {
+  with_workers([] {
+    const scratch_folder folder;
+    const endpoint at = endpoint::local(folder / "name");
+    for (int round = 0; round < 20; ++round) {
+      const int stale = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      ASSERT_EQ(::bind(stale, at.data(), at.size()), 0);
+      ::close(stale);
+      std::vector<join_handle<std::unique_ptr<unix_listener>>> all;
+      for (int i = 0; i < 4; ++i)
+        all.push_back(spawn([&]() -> std::unique_ptr<unix_listener> {
+          try {
+            return std::make_unique<unix_listener>(at);
+          } catch (const io_error& e) {
+            EXPECT_EQ(e.code().value(), EADDRINUSE);
+            return nullptr;
+          }
+        }));
+      std::vector<std::unique_ptr<unix_listener>> won;
+      for (auto& one : all)
+        if (auto l = one.join(); l != nullptr) won.push_back(std::move(l));
+      ASSERT_EQ(won.size(), 1u);
+      auto client = spawn([&] { return unix_stream::connect(at); });
+      won[0]->accept().write_all("served");
+      unix_stream s = client.join();
+      EXPECT_EQ(read_all(s), "served");
+    }
+  });
+}
+
+/// Somebody removed the file, and another listener took the name.
+TEST(net_accepting, at_a_name_that_is_anothers_by_now_leaves_the_file) {
+  with_workers([] {
+    const scratch_folder folder;
+    const endpoint at = endpoint::local(folder / "name");
+    auto first = std::make_unique<unix_listener>(at);
+    std::filesystem::rename(at.address(), folder / "moved");  // so that its inode is not used again
+    const unix_listener second{at};
+    first.reset();
+    EXPECT_TRUE(std::filesystem::exists(at.address()));
+  });
+}
+
+/// With one worker no thread is within accept while another fiber runs.
+TEST(net_accepting, leaves_the_address_at_once_although_fibers_wait) {
+  runtime rt{{.workers = 1, .name = "net", .spare_workers = 0}};
+  rt.run([] {
+    std::optional<tcp_listener> l{std::in_place, endpoint{"127.0.0.1", 0}};
+    for (int round = 0; round < 20; ++round) {
+      const endpoint at = l->local();
+      scope waiting;
+      int begun = 0;
+      for (int i = 0; i < 3; ++i)
+        waiting.spawn([&] {
+          ++begun;
+          EXPECT_EQ(code_of([&] { static_cast<void>(l->accept()); }), io_errc::closed);
+        });
+      while (begun != 3) this_fiber::yield();
+      l->close();
+      EXPECT_EQ(code_of([&] { static_cast<void>(l->local()); }), io_errc::closed);
+      tcp_listener next{at};
+      waiting.join();
+      l.emplace(std::move(next));
+    }
+  });
+}
+
+TEST(net_accepting, at_a_name_is_closed_by_several_at_once) {
+  with_workers([] {
+    const scratch_folder folder;
+    const endpoint at = endpoint::local(folder / "name");
+    for (int round = 0; round < 50; ++round) {
+      unix_listener l{at};
+      scope all;
+      for (int i = 0; i < 3; ++i)
+        all.spawn([&] {
+          l.close();
+          try {
+            const unix_listener next{at};
+            EXPECT_TRUE(std::filesystem::exists(at.address()));
+          } catch (const io_error& e) {
+            EXPECT_EQ(e.code().value(), EADDRINUSE);  // another one has it
+          }
+        });
+      all.join();
+    }
   });
 }
 

@@ -17,15 +17,13 @@ using namespace detail;
 constexpr const char* receiving = ramie::detail::io_reason.receive;
 constexpr const char* sending = ramie::detail::io_reason.send;
 
-int bound(int family, int type, const endpoint* at) {
-  const system::result fd = system::socket(family, type, 0);
-  const auto what = [&] { return at == nullptr ? std::string{"socket"} : "bind to " + at->to_string(); };
-  if (fd < 0) system::fail(what(), fd);
-  if (at != nullptr) {
-    if (const system::result code = system::bind(static_cast<int>(fd), at->data(), at->size()); code < 0) {
-      system::close(static_cast<int>(fd));
-      system::fail(what(), code);
-    }
+int bound(int type, endpoint at) {
+  const std::string what = "bind to " + at.to_string();
+  const system::result fd = socket_to_bind(at, type);
+  if (fd < 0) system::fail(what, fd);
+  if (const system::result code = system::bind(static_cast<int>(fd), at.data(), at.size()); code < 0) {
+    system::close(static_cast<int>(fd));
+    system::fail(what, code);
   }
   return static_cast<int>(fd);
 }
@@ -49,7 +47,7 @@ std::pair<Socket, Socket> pair_of(int type, Make make) {
 }  // namespace
 
 message_socket::message_socket(int fd) : handle_{handle::owning(fd, endings::pass)} {}
-message_socket::message_socket(int family, int type, const endpoint* at) : message_socket{bound(family, type, at)} {}
+message_socket::message_socket(int type, const endpoint& at) : message_socket{bound(type, at)} {}
 
 system::result detail::receive_datagram(int fd, std::span<std::byte> into, endpoint& from, bool& truncated) {
   sockaddr_storage sender;

@@ -56,7 +56,7 @@ class message_socket {
  protected:
   message_socket() noexcept = default;
   explicit message_socket(int fd);  // owns it, also if it throws
-  message_socket(int family, int type, const endpoint* at);
+  message_socket(int type, const endpoint& at);
   ~message_socket() = default;
 
  private:
@@ -70,14 +70,14 @@ class message_socket {
 class udp_socket : public message_socket {
  public:
   /// Bound to `at`; port 0 picks a free one. Throws io_error that names `at`.
-  explicit udp_socket(const endpoint& at) : message_socket{at.family(), 2 /* SOCK_DGRAM */, &at} {}
+  explicit udp_socket(const endpoint& at) : message_socket{2 /* SOCK_DGRAM */, at} {}
 };
 
 /// A local datagram socket; messages arrive whole.
 class unix_datagram : public message_socket {
  public:
   /// Bound to `at`. Its file stays when it ends.
-  explicit unix_datagram(const endpoint& at) : message_socket{at.family(), 2 /* SOCK_DGRAM */, &at} {}
+  explicit unix_datagram(const endpoint& at) : message_socket{2 /* SOCK_DGRAM */, at} {}
   /// Two connected sockets. Throws io_error.
   [[nodiscard]] static std::pair<unix_datagram, unix_datagram> pair();
 

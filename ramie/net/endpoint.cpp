@@ -1,12 +1,14 @@
 #include <ramie/net/endpoint.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/poll/system.hpp>
 
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/un.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -41,11 +43,14 @@ std::uint16_t to_port(std::string_view digits, std::string_view all) {
 
 }  // namespace
 
-endpoint::endpoint(std::string_view address, std::uint16_t port) {
+endpoint::endpoint(std::string_view address, int port) {
+  detail::check_no_zero("endpoint: the address", address);
+  if (port < 0 || port > 65535)
+    throw invalid_argument{"ramie: endpoint: port " + std::to_string(port) + "; it must be 0 to 65535"};
   const std::string text{address == "*" || address.empty() ? std::string_view{"::"} : address};
   if (auto& v4 = as<sockaddr_in>(storage_); ::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
+    v4.sin_port = htons(static_cast<std::uint16_t>(port));
     size_ = sizeof v4;
     return;
   }
@@ -57,7 +62,7 @@ endpoint::endpoint(std::string_view address, std::uint16_t port) {
     if (v6.sin6_scope_id == 0) refuse_address(address);
   }
   v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(port);
+  v6.sin6_port = htons(static_cast<std::uint16_t>(port));
   size_ = sizeof v6;
 }
 
@@ -80,6 +85,7 @@ endpoint endpoint::local(std::string_view path) {
   if (path.empty() || path.size() >= sizeof un.sun_path)
     throw invalid_argument{"ramie: endpoint: the path of a local socket has " + std::to_string(path.size()) +
                            " bytes; it must be 1 to " + std::to_string(sizeof un.sun_path - 1)};
+  if (path.front() != '@') detail::check_no_zero("endpoint: the path of a local socket", path);
   un.sun_family = AF_UNIX;
   std::memcpy(un.sun_path, path.data(), path.size());
   const bool abstract = path.front() == '@';
@@ -131,6 +137,13 @@ std::string endpoint::to_string() const {
     case AF_UNIX: return "unix:" + address();
     default: return "-";
   }
+}
+
+std::int64_t detail::socket_to_bind(endpoint& at, int type) {
+  const system::result fd = system::socket(at.family(), type, 0);
+  if (fd != -EAFNOSUPPORT || at.family() != AF_INET6 || !(at == endpoint{"::", at.port()})) return fd;
+  at = endpoint{"0.0.0.0", at.port()};
+  return system::socket(AF_INET, type, 0);
 }
 
 bool operator==(const endpoint& a, const endpoint& b) noexcept {

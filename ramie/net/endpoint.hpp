@@ -15,12 +15,13 @@ class endpoint {
   /// Names nothing: family() is AF_UNSPEC.
   endpoint() noexcept = default;
   /// A numeric address, as "127.0.0.1", "::1", "fe80::1%eth0"; "" and "*" are the IPv6 wildcard, which also accepts
-  /// IPv4. Does not resolve host names: see `resolve`. Throws invalid_argument.
-  endpoint(std::string_view address, std::uint16_t port);
+  /// IPv4 (on a machine without IPv6, the wildcard of IPv4 when it is listened at). Does not resolve host names: see
+  /// `resolve`. Throws invalid_argument, also if `port` is not 0 to 65535.
+  endpoint(std::string_view address, int port);
   /// Address and port in one: "127.0.0.1:80", "[::1]:80", ":80". Throws invalid_argument.
   [[nodiscard]] static endpoint parse(std::string_view text);
   /// A local socket at `path`; a path that begins with '@' is in the abstract name space, without a file. Throws
-  /// invalid_argument if it is empty, or longer than 107 bytes.
+  /// invalid_argument if it is empty, longer than 107 bytes, or has a zero byte (one with '@' may).
   [[nodiscard]] static endpoint local(std::string_view path);
   /// From the kernel's form. Throws invalid_argument if `size` is larger than any address.
   [[nodiscard]] static endpoint of(const sockaddr* address, socklen_t size);
@@ -41,5 +42,11 @@ class endpoint {
   sockaddr_storage storage_{};
   socklen_t size_ = 0;
 };
+
+namespace detail {
+/// A socket for `at`, as system::socket makes it. Where there is no IPv6, `at` is changed from its wildcard to that of
+/// IPv4.
+std::int64_t socket_to_bind(endpoint& at, int type);
+}  // namespace detail
 
 }  // namespace ramie::net

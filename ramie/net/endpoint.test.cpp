@@ -28,6 +28,13 @@ TEST(net_endpoints, refuse_what_is_none_and_name_it) {
     }
   }
   EXPECT_THROW(endpoint("fe80::1%nowhere", 1), invalid_argument);
+  EXPECT_THROW(endpoint("127.0.0.1", 70000), invalid_argument);
+  EXPECT_THROW(endpoint("127.0.0.1", -1), invalid_argument);
+  using namespace std::string_view_literals;
+  EXPECT_THROW(endpoint("127.0.0.1\0.example.org"sv, 1), invalid_argument);
+  EXPECT_THROW(static_cast<void>(endpoint::parse("127.0.0.1\0:1"sv)), invalid_argument);
+  EXPECT_THROW(static_cast<void>(endpoint::local("a\0b"sv)), invalid_argument);
+  EXPECT_EQ(endpoint::local("@a\0b"sv).address(), "@a\0b"sv);
   EXPECT_THROW(static_cast<void>(endpoint::local("")), invalid_argument);
   EXPECT_THROW(static_cast<void>(endpoint::local(std::string(108, 'x'))), invalid_argument);
   EXPECT_NO_THROW(static_cast<void>(endpoint::local(std::string(107, 'x'))));

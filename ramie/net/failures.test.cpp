@@ -72,7 +72,7 @@ TEST(net_failures, partial_writes_through_the_least_of_tcp_buffers) {
     const int least = 1;
     ASSERT_EQ(::setsockopt(a.native_handle(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
     ASSERT_EQ(::setsockopt(b.native_handle(), SOL_SOCKET, SO_RCVBUF, &least, sizeof least), 0);
-    constexpr std::size_t total = 100'000;
+    constexpr std::size_t total = 20'000;
     auto writer = spawn([&a] {
       std::vector<std::byte> all(total);
       for (std::size_t i = 0; i < total; ++i) all[i] = byte_at(i);

@@ -17,6 +17,7 @@
 #include <ramie/worker/worker.hpp>
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -49,8 +50,9 @@ system::result repeat(std::size_t size, std::size_t& done, Call call) {
   return 0;
 }
 
+/// Or does the kernel, or a filter in front of it (EPERM), not know such calls?
 bool would_wait(system::result code) noexcept {
-  return code == -EAGAIN || code == -EOPNOTSUPP || code == -ENOSYS || code == -EINVAL;
+  return code == -EAGAIN || code == -EOPNOTSUPP || code == -ENOSYS || code == -EINVAL || code == -EPERM;
 }
 
 off_t offset_of(std::uint64_t position, const char* what, const std::string& path) {
@@ -138,7 +140,7 @@ system::result copy_through_memory(int in, off_t& source, int out, off_t& target
                   [&] { return ::pwrite(out, buffer.data() + put, got - put, target + static_cast<off_t>(put)); });
   source += static_cast<off_t>(put);
   target += static_cast<off_t>(put);
-  return code < 0 ? code : static_cast<system::result>(put);
+  return code < 0 && put == 0 ? code : static_cast<system::result>(put);  // an error comes again
 }
 
 /// A part that is not in the page cache is sent by a helper thread: the kernel waits for the disk in sendfile.
@@ -152,6 +154,7 @@ bool is_cached(int fd, off_t at) noexcept {
 }  // namespace
 
 file file::open(std::string path, const file_options& options, std::source_location where) {
+  check_no_zero("open: the path", path);
   const int flags = flags_of(options, path);
   const system::result fd = call_elsewhere([&] { return ::open(path.c_str(), flags, options.permissions); }, where);
   if (fd < 0) system::fail(named("open", path), fd);
@@ -253,19 +256,21 @@ void file::resize(std::uint64_t size, std::source_location where) {
 }
 
 std::uint64_t file::copy_from(file& from, std::uint64_t from_position, std::uint64_t position, std::uint64_t size,
-                              std::source_location where) {
+                              std::uint64_t* copied, std::source_location where) {
+  std::uint64_t ignored = 0;
+  std::uint64_t& done = copied == nullptr ? ignored : *copied;
+  done = 0;
   off_t source = offset_of(from_position, "copy", from.path_);
   off_t target = offset_of(position, "copy", path_);
   const use during{handle_.get(), "copy"};
   const use during_from{from.handle_.get(), "copy"};
   const int in = during_from.fd(), out = during.fd();
-  std::uint64_t done = 0;
   while (done < size) {
     const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(size - done, bytes_most));
     // The kernel moves the offsets.
     system::result n = call_elsewhere([&] { return ::copy_file_range(in, &source, out, &target, part, 0); }, where);
-    // 0: at the end, or, before Linux 5.19, in a file system that is made up.
-    if (n == 0 || n == -EXDEV || n == -EOPNOTSUPP || n == -ENOSYS || n == -EINVAL)
+    // 0: at the end, or, before Linux 5.19, in a file system that is made up. EBADF: it is opened to append.
+    if (n == 0 || n == -EXDEV || n == -EBADF || (would_wait(n) && n != -EAGAIN))
       n = blocking([&] { return copy_through_memory(in, source, out, target, part); }, where);
     if (n < 0) system::fail("copy \"" + from.path_ + "\" to \"" + path_ + "\"", n);
     if (n == 0) break;
@@ -321,26 +326,99 @@ std::string read_file(const std::string& path, std::size_t most, std::source_loc
   return all;
 }
 
+namespace {
+
+/// Until it has another name, what is written has this one, if any: one that a process which was killed has left is not
+/// in the way.
+std::string name_beside(const std::string& path) {
+  std::uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random = static_cast<std::uint32_t>(::getpid());
+  static detail::atomic<std::uint32_t> names{0};
+  return path + "." + std::to_string(random ^ names.fetch_add(1, std::memory_order_relaxed)) + ".new";
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+struct owned_fd {
+  int fd;
+  ~owned_fd() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+/// What of the permissions of a file goes to the one that replaces it. A group that it cannot have gets no more than
+/// others.
+void hand_on(const struct stat& from, int fd) noexcept {
+  struct stat now{};
+  if (::fstat(fd, &now) != 0) return;
+  mode_t mode = from.st_mode & 0777;
+  const bool is_theirs = (now.st_uid == from.st_uid && now.st_gid == from.st_gid) ||
+                         ::fchown(fd, from.st_uid, from.st_gid) == 0 ||
+                         (now.st_gid == from.st_gid || ::fchown(fd, static_cast<uid_t>(-1), from.st_gid) == 0);
+  if (!is_theirs) mode &= ~mode_t{070} | static_cast<mode_t>((mode & 07) << 3);
+  // Where the file system has no permissions of its own for each file, nothing is lost.
+  if ((now.st_mode & 0777) != mode) static_cast<void>(::fchmod(fd, mode));
+}
+
+/// As system calls return. It has no name until it is written, where the file system can do that, and /proc is there.
+system::result replace(const std::string& path, std::string_view content, mode_t permissions, bool nameless = true) {
+  const std::string folder = folder_of(path);
+  struct stat before{};
+  const bool is_there = ::lstat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode);
+  if (is_there) permissions = 0600;  // until it is whole
+  std::string other;
+  constexpr int usual = O_CLOEXEC | O_WRONLY;
+  const auto opened = [&](const std::string& name, int flags) {
+    return uninterrupted([&] { return ::open(name.c_str(), usual | flags, permissions); });
+  };
+  system::result code = nameless ? opened(folder, O_TMPFILE) : -EOPNOTSUPP;
+  nameless = code >= 0;
+  for (int tries = 0; code < 0 && (tries == 0 || code == -EEXIST) && tries < 100; ++tries)
+    code = opened(other = name_beside(path), O_CREAT | O_EXCL);
+  if (code < 0) return code;
+  const owned_fd fresh{static_cast<int>(code)};
+  struct left_over {
+    const std::string* name = nullptr;
+    ~left_over() {
+      if (name != nullptr) ::unlink(name->c_str());
+    }
+  } left;
+  if (!nameless) left.name = &other;
+  std::size_t done = 0;
+  code = repeat(content.size(), done,
+                [&] { return ::write(fresh.fd, content.data() + done, std::min(content.size() - done, bytes_most)); });
+  if (code == 0 && is_there) hand_on(before, fresh.fd);
+  if (code == 0) code = uninterrupted([&] { return ::fsync(fresh.fd); });
+  // For its new name. A folder that may not be read cannot be synced.
+  const system::result where =
+      uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  const owned_fd place{static_cast<int>(where)};
+  if (code == 0 && where < 0 && where != -EACCES) code = where;
+  if (code < 0) return code;
+  if (nameless) {
+    const std::string self = "/proc/self/fd/" + std::to_string(fresh.fd);
+    do {
+      other = name_beside(path);
+      code = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, other.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
+    } while (code == -EEXIST);
+    if (code != 0) return replace(path, content, permissions, false);
+    left.name = &other;
+  }
+  if (::rename(other.c_str(), path.c_str()) != 0) return -errno;
+  left.name = nullptr;
+  if (place.fd < 0) return 0;
+  code = uninterrupted([&] { return ::fsync(place.fd); });
+  return code == -EINVAL || code == -EBADF ? 0 : code;  // some file systems have no such call for folders
+}
+
+}  // namespace
+
 void write_file(const std::string& path, std::string_view content, mode_t permissions, std::source_location where) {
-  static detail::atomic<std::uint64_t> names{0};
-  const std::string other = path + "." + std::to_string(::getpid()) + "." +
-                            std::to_string(names.fetch_add(1, std::memory_order_relaxed)) + ".new";
-  const system::result code = blocking(
-      [&]() -> system::result {
-        const auto fd = static_cast<int>(
-            uninterrupted([&] { return ::open(other.c_str(), O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, permissions); }));
-        if (fd < 0) return fd;
-        std::size_t done = 0;
-        system::result failed = repeat(content.size(), done, [&] {
-          return ::write(fd, content.data() + done, std::min(content.size() - done, bytes_most));
-        });
-        if (failed == 0) failed = uninterrupted([&] { return ::fsync(fd); });
-        ::close(fd);  // fsync has told what there is to tell
-        if (failed == 0 && ::rename(other.c_str(), path.c_str()) != 0) failed = -errno;
-        if (failed != 0) ::unlink(other.c_str());
-        return failed;
-      },
-      where);
+  check_no_zero("write: the path", path);
+  const system::result code = blocking([&] { return replace(path, content, permissions); }, where);
   if (code < 0) system::fail(named("write", path), code);
   count_written(static_cast<system::result>(content.size()));
 }

@@ -55,8 +55,10 @@ class file {
   [[nodiscard]] std::uint64_t size() const;
   /// Cuts it off, or lengthens it with zeros.
   void resize(std::uint64_t size, std::source_location where = std::source_location::current());
-  /// Copies up to `size` bytes of `from`, in the kernel where the file systems can. Returns how many there were.
+  /// Copies up to `size` bytes of `from`, in the kernel where the file systems can. Returns how many there were. If it
+  /// throws, `copied`, if not null, says how many have been copied.
   std::uint64_t copy_from(file& from, std::uint64_t from_position, std::uint64_t position, std::uint64_t size,
+                          std::uint64_t* copied = nullptr,
                           std::source_location where = std::source_location::current());
 
   /// Writes up to `size` bytes from `position` on to `to`, in the kernel (sendfile). Returns how many there were before
@@ -80,7 +82,11 @@ class file {
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t most = std::size_t{1} << 30,
                                     std::source_location where = std::source_location::current());
 /// Writes a file anew: under another name first, which then replaces it, so that others see the old or the new content
-/// and nothing in between. Returns when it is on the disk. The folder must be writable.
+/// and nothing in between. Returns when it is on the disk, and its name, too; if it throws, the content is the old one,
+/// or, if only the folder could not be synced, the new one. A file that is replaced hands its permissions (not the bits
+/// that change who runs it), and, if the process may give them, its owner and group on; `permissions`, less the
+/// process's umask, are for a new one. A symbolic link is replaced itself. The folder must be writable. A process that
+/// is killed in the midst may leave a file PATH.NUMBER.new behind, where the file system has no files without a name.
 void write_file(const std::string& path, std::string_view content, mode_t permissions = 0666,
                 std::source_location where = std::source_location::current());
 

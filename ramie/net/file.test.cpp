@@ -71,6 +71,44 @@ TEST_F(net_file, reads_what_is_not_cached) {
   });
 }
 
+TEST_F(net_file, is_replaced_with_its_permissions_and_leaves_nothing_beside) {
+  with_workers([] {
+    const scratch_folder own;
+    const std::string path = own / "secret";
+    write_file(path, "old", 0600);
+    write_file(path, "new");
+    struct stat now{};
+    ASSERT_EQ(::stat(path.c_str(), &now), 0);
+    EXPECT_EQ(now.st_mode & 07777u, 0600u);
+    ASSERT_EQ(::chmod(path.c_str(), 06755), 0);
+    write_file(path, "new");
+    ASSERT_EQ(::stat(path.c_str(), &now), 0);
+    EXPECT_EQ(now.st_mode & 07777u, 0755u);
+    EXPECT_EQ(read_file(path), "new");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{own.path()}, {}), 1);
+    using namespace std::string_literals;
+    EXPECT_THROW(write_file(path + "\0x"s, ""), invalid_argument);
+    EXPECT_THROW(static_cast<void>(read_file(path + "\0x"s)), invalid_argument);
+  });
+}
+
+TEST_F(net_file, is_copied_behind_what_another_has) {
+  with_workers([] {
+    const scratch_folder own;
+    write_file(own / "log", "old ");
+    write_file(own / "more", "newer");
+    file more = file::open(own / "more");
+    file log = file::open(own / "log", {.write = true, .append = true});
+    std::uint64_t copied = 0;
+    EXPECT_EQ(log.copy_from(more, 0, 0, 3, &copied), 3u);
+    EXPECT_EQ(copied, 3u);
+    EXPECT_EQ(read_file(own / "log"), "old new");
+    more.close();
+    EXPECT_EQ(code_of([&] { log.copy_from(more, 0, 0, 3, &copied); }), io_errc::closed);
+    EXPECT_EQ(copied, 0u);
+  });
+}
+
 TEST_F(net_file, is_shared_by_fibers) {
   with_workers([&] {
     file f = file::create(path("shared"));

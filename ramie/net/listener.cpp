@@ -1,18 +1,26 @@
 #include <ramie/net/listener.hpp>
 
+#include <ramie/base/error.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/poll/poller.hpp>
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/task/io_wait.hpp>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <mutex>
 #include <string>
+#include <utility>
 
 namespace ramie::net {
 
@@ -47,13 +55,19 @@ bool concerns_one_connection(system::result code) noexcept {
   }
 }
 
-handle listening(const endpoint& at, const tcp_options& options) {
+handle taken(system::result fd, const sockaddr_storage& from) {
+  handle h = handle::owning(static_cast<int>(fd), endings::last);
+  if (from.ss_family != AF_UNIX) h.get()->short_reads.store(false, std::memory_order_relaxed);
+  return h;
+}
+
+handle listening(endpoint at, const tcp_options& options) {
   const std::string what = "listen at " + at.to_string();
   const auto check = [&](system::result code) {
     if (code < 0) system::fail(what, code);
     return static_cast<int>(code);
   };
-  const int fd = check(system::socket(at.family(), SOCK_STREAM, 0));
+  const int fd = check(socket_to_bind(at, SOCK_STREAM));
   handle h = handle::owning(fd, endings::last);
   if (at.family() != AF_UNIX) check(system::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1));
   if (options.reuse_port) check(system::set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1));
@@ -65,22 +79,46 @@ handle listening(const endpoint& at, const tcp_options& options) {
 
 /// A local socket's file without a listener was left by a process that was killed.
 void remove_stale(const endpoint& at) {
-  if (at.address().front() == '@') return;
-  const auto fd = static_cast<int>(system::socket(AF_UNIX, SOCK_STREAM, 0));
+  const std::string path = at.address();
+  struct stat what{};
+  if (path.front() == '@' || ::lstat(path.c_str(), &what) != 0 || !S_ISSOCK(what.st_mode)) return;
+  // Of another type, so that a live listener gets no connection by this: it is EPROTOTYPE then.
+  const auto fd = static_cast<int>(system::socket(AF_UNIX, SOCK_DGRAM, 0));
   if (fd < 0) return;
-  if (system::connect(fd, at.data(), at.size()) == -ECONNREFUSED) ::unlink(at.address().c_str());
+  if (system::connect(fd, at.data(), at.size()) == -ECONNREFUSED) ::unlink(path.c_str());
   system::close(fd);
+}
+
+bool has_ended(descriptor& d) noexcept { return (d.users.load(std::memory_order_acquire) & descriptor::closing) != 0; }
+
+[[noreturn]] void fail_accepting(descriptor& d, system::result code) {
+  if (has_ended(d)) throw io_error{accepting, io_errc::closed};
+  system::fail(accepting, code);
 }
 
 }  // namespace
 
-listener::listener(const endpoint& at, const tcp_options& options) : handle_{listening(at, options)} {}
+listener::listener(endpoint at, const tcp_options& options) : handle_{listening(at, options)} {}
+
+void listener::close() noexcept {
+  if (handle_.get() == nullptr) return;
+  const possible_use during{*handle_};
+  handle_.close();
+  // Those that wait in accept give the number back later. So that the address is free now, it becomes that of another
+  // file.
+  const system::result other = during ? system::socket(AF_UNIX, SOCK_STREAM, 0) : -1;
+  if (other < 0) return;
+  if (poller* p = handle_.get()->registered.load(std::memory_order_acquire); p != nullptr) p->remove(*handle_);  // N5
+  ::dup3(static_cast<int>(other), handle_.fd(), O_CLOEXEC);
+  system::close(static_cast<int>(other));
+}
 
 endpoint listener::local() const {
   const use during{handle_.get(), "getsockname"};
   sockaddr_storage at{};
   socklen_t size = 0;
   system::check("getsockname", system::local_name(during.fd(), at, size));
+  if (has_ended(*handle_)) throw io_error{"getsockname", io_errc::closed};  // it may be another file's by now
   return endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
 }
 
@@ -89,16 +127,20 @@ handle listener::accept_one(const std::source_location& where) {
   for (std::chrono::milliseconds pause = pause_least;; pause = std::min(2 * pause, pause_most)) {
     sockaddr_storage from;
     socklen_t size = 0;
-    // In a shortage the queue counts as drained: otherwise all callers of accept would try, and fail, in turn.
+    // In a shortage the queue counts as drained until the pause is over, or cut off: otherwise all callers of accept
+    // would try, and fail, in turn.
     const system::result fd = retry_reading(
         *handle_, accepting, where, [&](int own) { return system::accept(own, from, size); }, is_shortage);
-    if (fd >= 0) return handle::owning(static_cast<int>(fd), endings::last);
+    if (fd >= 0) return taken(fd, from);
     if (is_shortage(fd)) {
       pauses_.fetch_add(1, std::memory_order_relaxed);
+      const struct unused_edge {
+        descriptor& d;
+        ~unused_edge() { set_ready(d, direction::in); }
+      } edge{*handle_};
       this_fiber::sleep_for(pause, where);
-      set_ready(*handle_, direction::in);
     } else if (!concerns_one_connection(fd)) {
-      system::fail(accepting, fd);
+      fail_accepting(*handle_, fd);
     }
   }
 }
@@ -109,9 +151,9 @@ bool listener::accept_now(int own, handle& into) {
     socklen_t size = 0;
     const system::result fd = system::accept(own, from, size);
     if (fd == -EAGAIN) return false;
-    if (fd >= 0) into = handle::owning(static_cast<int>(fd), endings::last);
+    if (fd >= 0) into = taken(fd, from);
     if (fd >= 0 || is_shortage(fd)) return true;
-    if (fd != -EINTR && !concerns_one_connection(fd)) system::fail(accepting, fd);
+    if (fd != -EINTR && !concerns_one_connection(fd)) fail_accepting(*handle_, fd);
   }
 }
 
@@ -124,20 +166,63 @@ tcp_stream tcp_listener::made_of(handle h) const {
   return s;
 }
 
-unix_listener::unix_listener(const endpoint& at, int backlog)
-    : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at}, has_file_{at.address().front() != '@'} {}
+/// The right to look at a name and to take it: a lock of its folder.
+class unix_listener::name_lock {
+ public:
+  explicit name_lock(const endpoint& at) {
+    const std::string path = at.family() == AF_UNIX ? at.address() : std::string{};
+    if (path.empty())
+      throw invalid_argument{"ramie: unix_listener: " + at.to_string() + " is not the address of a local socket"};
+    if (path.front() == '@') return;
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+    fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // A listener has it for an instant; a program of another kind may have it for its own ends.
+    for (int tries = 0; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < 1000; ++tries) {
+      if (errno != EWOULDBLOCK && errno != EINTR) break;
+      ramie::detail::os_sleep(1'000'000);
+    }
+  }
+  name_lock(const name_lock&) = delete;
+  name_lock& operator=(const name_lock&) = delete;
+  ~name_lock() {
+    if (fd_ < 0) return;
+    ::flock(fd_, LOCK_UN);  // a child of fork may have the descriptor, too
+    system::close(fd_);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+unix_listener::unix_listener(const endpoint& at, int backlog) : unix_listener{at, backlog, name_lock{at}} {}
+
+unix_listener::unix_listener(const endpoint& at, int backlog, const name_lock& /*held*/)
+    : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at} {
+  struct stat made{};
+  if (at.address().front() == '@' || ::lstat(at.address().c_str(), &made) != 0) return;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+  has_file_ = true;
+}
 
 unix_listener::unix_listener(unix_listener&& other) noexcept
     : listener{std::move(other)},  // NOLINTBEGIN(bugprone-use-after-move): only that base has been moved
       at_{other.at_},
-      has_file_{other.has_file_.exchange(false, std::memory_order_relaxed)} {}  // NOLINTEND(bugprone-use-after-move)
+      device_{other.device_},
+      inode_{other.inode_},
+      has_file_{std::exchange(other.has_file_, false)} {}  // NOLINTEND(bugprone-use-after-move)
 
 unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
   if (this == &other) return *this;
   remove_file();
   listener::operator=(std::move(other));
-  at_ = other.at_;  // NOLINT(bugprone-use-after-move): only that base has been moved
-  has_file_.store(other.has_file_.exchange(false, std::memory_order_relaxed), std::memory_order_relaxed);
+  // NOLINTBEGIN(bugprone-use-after-move): only that base has been moved
+  at_ = other.at_;
+  device_ = other.device_;
+  inode_ = other.inode_;
+  // NOLINTEND(bugprone-use-after-move)
+  has_file_ = std::exchange(other.has_file_, false);
   return *this;
 }
 
@@ -147,9 +232,15 @@ void unix_listener::close() noexcept {
 }
 
 void unix_listener::remove_file() noexcept {
-  if (!has_file_.exchange(false, std::memory_order_relaxed)) return;
-  const auto& local = *reinterpret_cast<const sockaddr_un*>(at_.data());
-  ::unlink(local.sun_path);
+  // Whoever closes it, too, waits here, and then closes it.
+  const std::lock_guard guard{files_};
+  if (!std::exchange(has_file_, false) || handle_.get() == nullptr) return;
+  const possible_use during{*handle_};
+  if (!during) return;
+  // Nobody replaces a file that is listened at: so, before the end of that, it is still the same one after this look.
+  const char* const path = reinterpret_cast<const sockaddr_un*>(at_.data())->sun_path;
+  struct stat there{};
+  if (::lstat(path, &there) == 0 && there.st_dev == device_ && there.st_ino == inode_) ::unlink(path);
 }
 
 unix_stream unix_listener::accept(std::source_location where) { return made_of(accept_one(where)); }

@@ -14,20 +14,23 @@ class listener {
  public:
   listener(listener&& other) noexcept : handle_{std::move(other.handle_)} {}
   listener& operator=(listener&& other) noexcept {
+    if (this == &other) return *this;
+    close();
     handle_ = std::move(other.handle_);
     return *this;
   }
 
-  /// Stops listening and ends all calls of `accept` under way. Does not suspend. Any thread.
-  void close() noexcept { handle_.close(); }
+  /// Stops listening and ends all calls of `accept` under way. Another one may listen at the address although fibers
+  /// have not returned from `accept` yet, unless a thread is within the system call. Does not suspend. Any thread.
+  void close() noexcept;
   [[nodiscard]] endpoint local() const;  // throws io_error
   [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
   /// How often `accept` waited for lack of descriptors or memory. Any thread.
   [[nodiscard]] std::uint64_t pauses() const noexcept { return pauses_.load(std::memory_order_relaxed); }
 
  protected:
-  listener(const endpoint& at, const tcp_options& options);
-  ~listener() = default;
+  listener(endpoint at, const tcp_options& options);
+  ~listener() { close(); }
   detail::handle accept_one(const std::source_location& where);
   /// One try, during a use, without waiting. False if there is no connection; in a shortage true, and `into` is empty.
   bool accept_now(int own, detail::handle& into);
@@ -55,11 +58,15 @@ class tcp_listener : public listener {
   bool no_delay_;
 };
 
-/// Takes connections to a local socket. Removes its socket file when closed, destroyed or assigned to, and replaces a
-/// stale one when created.
+/// Takes connections to a local socket. Removes its socket file when closed, destroyed or assigned to, unless another
+/// one is there by then. Replaces a stale one when created, that is, a socket that nobody listens at, but no other
+/// file. Of several that are created at once at one name one succeeds, in whatever processes they are: each locks the
+/// folder (flock) for an instant. One that cannot be read, or that another program has locked for a second, is not
+/// locked.
 class unix_listener : public listener {
  public:
-  /// Listens at once. Throws io_error that names `at`.
+  /// Listens at once. Throws io_error that names `at` (EADDRINUSE if something is there), invalid_argument if `at` is
+  /// not the address of a local socket.
   explicit unix_listener(const endpoint& at, int backlog = 4096);
   unix_listener(unix_listener&& other) noexcept;
   unix_listener& operator=(unix_listener&& other) noexcept;
@@ -73,10 +80,14 @@ class unix_listener : public listener {
 
  private:
   friend struct detail::socket_access;
+  class name_lock;
+  unix_listener(const endpoint& at, int backlog, const name_lock& held);
   [[nodiscard]] static unix_stream made_of(detail::handle h);
   void remove_file() noexcept;
   endpoint at_;
-  detail::atomic<bool> has_file_;
+  std::uint64_t device_ = 0, inode_ = 0;  // of the file
+  ramie::detail::os_mutex files_;
+  bool has_file_ = false;  // files_
 };
 
 }  // namespace ramie::net

@@ -54,6 +54,8 @@ answer ask(const std::string& host, const std::string& service, int flags) {
 
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, std::source_location where) {
   static const resolver_category category;
+  detail::check_no_zero("resolve: the host", host);
+  detail::check_no_zero("resolve: the service", service);
   permits().acquire(where);
   struct permit {
     ~permit() { permits().release(); }

@@ -22,8 +22,12 @@ bool io_waitable::attempt() {
   if (!during) return true;  // R4
   if (!d_->always_ready.load(std::memory_order_relaxed) && d_->registered.load(std::memory_order_relaxed) == nullptr)
     poller_here().add(*d_);
-  if (!take_ready(*d_, way_)) return false;
-  struct again {  // R1
+  return take_ready(*d_, way_) && look_at_it();
+}
+
+/// During a use, by the one that has taken `ready`, or that an edge has served.
+bool io_waitable::look_at_it() {
+  struct again {
     io_waitable& self;
     bool there = true;
     ~again() {
@@ -31,6 +35,7 @@ bool io_waitable::attempt() {
     }
   } set{*this};
   set.there = look(d_->fd);
+  if (!set.there) found_nothing(*d_, way_);
   return set.there;
 }
 
@@ -61,7 +66,8 @@ bool io_waitable::take_out() noexcept {
   if (!in_line_) return false;
   in_line_ = false;
   if (node_.claimed) {
-    if (!RAMIE_PLANT(io_select_drops_edge)) set_ready(*d_, way_);  // R3
+    if (!RAMIE_PLANT(io_select_passes_edge)) return true;
+    set_ready(*d_, way_);
     return false;
   }
   wait_queue& queue = d_->at(way_);
@@ -69,6 +75,12 @@ bool io_waitable::take_out() noexcept {
   queue.remove(node_);
   queue.unlock(number);
   return false;
+}
+
+bool io_waitable::must_retry() {
+  if (RAMIE_PLANT(io_select_drops_edge)) return true;
+  const possible_use during{*d_};
+  return during && !look_at_it();  // R4
 }
 
 }  // namespace ramie::net::detail

@@ -9,9 +9,11 @@
 //  R2 A case waits as a reader does, by a node in the direction's queue, marked `in_a_select` (H5). If the number is not
 //     `not_ready` under the lock, or the descriptor has left its epoll set (N6), the wait of the select is withdrawn, and
 //     the select begins again at S1: a look is a system call and is not made under the lock.
-//  R3 An edge that claims the node is used up, and nothing has been taken for it yet. So the case sets `ready` when it
-//     takes itself out, and the select begins again at S1, as in V5. If another case is picked there, the flag serves
-//     the next look, or wakes another fiber that waits for the direction.
+//  R3 An edge that claims the node is the case's own: the case looks, without `ready`, before the select may pick
+//     another case. If something is there, `ready` is set, as in R1, which wakes the next one that waits for the
+//     direction, and the case is chosen. If nothing is there, because another call was faster, the edge is used up, and
+//     the select begins again at S1. If the edge were handed on without a look, two selects would wake each other for
+//     ever: each finds `ready` taken, by the edge that the other has been given.
 //  R4 A closed descriptor is ready. What the function calls, and `accept`, then fail with io_errc::closed.
 #pragma once
 
@@ -39,6 +41,7 @@ class io_waitable : public ramie::detail::waitable_case {
   [[nodiscard]] bool attempt() final;
   ramie::detail::select_case::step add(ramie::detail::wait& pause) final;
   bool take_out() noexcept final;
+  [[nodiscard]] bool must_retry() final;
 
  protected:
   ~io_waitable() = default;
@@ -46,6 +49,7 @@ class io_waitable : public ramie::detail::waitable_case {
  private:
   /// R1. Called during a use. If it throws, something is there, too.
   virtual bool look(int fd);
+  bool look_at_it();
 
   descriptor* d_;  // null: closed
   direction way_;

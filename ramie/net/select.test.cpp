@@ -19,18 +19,22 @@ std::string some_of(unix_stream& from) {
 
 /// No call has waited for it so far, so it is in no set, and a read has found it drained.
 TEST(net_select, waits_for_a_socket_that_was_only_read) {
-  with_workers([] {
-    auto [a, b] = unix_stream::pair();
+  const auto selects = [](auto ends) {
+    auto& [a, b] = ends;
     a.write_all("first");
     std::array<std::byte, 10> some;
     EXPECT_EQ(b.read_some(some), 5u);
-    auto writer = spawn([&a] {
+    auto writer = spawn([&ends] {
       this_fiber::sleep_for(1ms);
-      a.write_all("second");
+      ends.first.write_all("second");
     });
     EXPECT_EQ(select(on_readable(b), on_timeout(60s, [] {})), 0u);
     EXPECT_EQ(b.read_some(some), 6u);
     writer.join();
+  };
+  with_workers([&] {
+    selects(tcp_pair());
+    selects(unix_stream::pair());
   });
 }
 
@@ -186,6 +190,65 @@ TEST(net_select, accepts_each_connection_once_in_several_fibers) {
     l.close();
     servers.join();
     EXPECT_EQ(served.load(std::memory_order_relaxed), 60);
+  });
+}
+
+TEST(net_select, in_two_fibers_on_one_listener_wakes_one_for_a_connection) {
+  with_workers([] {
+    for (int round = 0; round < 10; ++round) {
+      tcp_listener l{{"127.0.0.1", 0}};
+      event over;
+      event accepted;
+      detail::atomic<int> waiting{0};
+      detail::atomic<int> served{0};
+      scope servers;
+      for (int i = 0; i < 3; ++i)
+        servers.spawn([&] {
+          waiting.fetch_add(1, std::memory_order_relaxed);
+          select(on_accept(l,
+                           [&](tcp_stream) {
+                             served.fetch_add(1, std::memory_order_relaxed);
+                             accepted.set();
+                           }),
+                 on_ready(over));
+        });
+      while (waiting.load(std::memory_order_relaxed) != 3) this_fiber::yield();
+      this_fiber::sleep_for(1ms);
+      tcp_stream client = tcp_stream::connect(l.local());
+      accepted.wait();
+      over.set();
+      servers.join();
+      EXPECT_EQ(served.load(std::memory_order_relaxed), 1);
+    }
+  });
+}
+
+TEST(net_select, in_two_fibers_on_one_stream_reads_each_byte_once) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    channel<int> stop;
+    detail::atomic<int> got{0};
+    scope readers;
+    for (int i = 0; i < 2; ++i)
+      readers.spawn([&, from = &b] {
+        for (bool open = true; open;)
+          select(on_readable(*from,
+                             [&] {
+                               std::array<std::byte, 1> one;
+                               // Another one may have been faster: then this waits for the next byte, or for the end.
+                               if (from->read_some(one) == 0) open = false;
+                               else got.fetch_add(1, std::memory_order_relaxed);
+                             }),
+                 on_recv(stop, [&](std::optional<int>) { open = false; }));
+      });
+    for (int i = 1; i <= 50; ++i) {
+      a.write_all("x");
+      while (got.load(std::memory_order_relaxed) != i) this_fiber::yield();
+    }
+    a.shutdown_write();
+    stop.close();
+    readers.join();
+    EXPECT_EQ(got.load(std::memory_order_relaxed), 50);
   });
 }
 

@@ -23,15 +23,12 @@ constexpr const char* reading = ramie::detail::io_reason.read;
 constexpr const char* writing = ramie::detail::io_reason.write;
 constexpr const char* connecting = ramie::detail::io_reason.connect;
 
-/// A short read of a stream means that it is drained: data that comes later is a new edge (epoll(7)).
 system::result read_once(descriptor& d, bool socket, std::span<std::byte> into, const std::source_location& where) {
   const auto size = into.size();
   const system::result got = retry_reading(
       d, reading, where,
       [&](int fd) { return socket ? system::receive(fd, into.data(), size) : system::read(fd, into.data(), size); },
-      [&](system::result n) {
-        return n > 0 && static_cast<std::size_t>(n) < size && !d.urgent.load(std::memory_order_relaxed);
-      });
+      [&](system::result n) { return is_drained_by(d, n, size); });
   count_read(got);
   return got;
 }
@@ -52,6 +49,7 @@ handle connected(const endpoint& to, const std::source_location& where) {
   const system::result fd = system::socket(to.family(), SOCK_STREAM, 0);
   system::check(what.c_str(), fd);
   handle h = handle::owning(static_cast<int>(fd), endings::last);
+  if (to.family() != AF_UNIX) h.get()->short_reads.store(false, std::memory_order_relaxed);
   const use during{h.get(), connecting};
   system::result code = system::connect(during.fd(), to.data(), to.size());
   // After EINTR the kernel continues it. (A local socket whose backlog is full says EAGAIN, and no event follows.)
@@ -89,8 +87,11 @@ std::size_t stream::read_some(std::span<std::byte> into, std::error_code& failur
   }
 }
 
-bool stream::read_exactly(std::span<std::byte> into, std::source_location where) {
-  for (std::size_t done = 0; done < into.size();) {
+bool stream::read_exactly(std::span<std::byte> into, std::size_t* read, std::source_location where) {
+  std::size_t ignored = 0;
+  std::size_t& done = read == nullptr ? ignored : *read;
+  done = 0;
+  while (done < into.size()) {
     const std::size_t n = read_some(into.subspan(done), where);
     if (n == 0) {
       if (done == 0) return false;
@@ -182,7 +183,11 @@ tcp_stream tcp_stream::connect(const endpoint& to, const tcp_options& options, s
 
 tcp_stream tcp_stream::adopt(int fd) {
   system::check("adopt", system::set_nonblocking(fd));
-  return tcp_stream{fd};
+  tcp_stream made{fd};
+  // It may be any socket, after all.
+  if (system::get_option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP)
+    made.handle_.get()->short_reads.store(false, std::memory_order_relaxed);
+  return made;
 }
 
 unix_stream unix_stream::connect(const endpoint& to, std::source_location where) {

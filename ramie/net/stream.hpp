@@ -33,8 +33,9 @@ class stream {
   std::size_t read_some(std::span<std::byte> into, std::error_code& failure,
                         std::source_location where = std::source_location::current());
   /// Fills all of `into`. Suspends. False if the stream ended before the first byte; throws io_error with
-  /// io_errc::unexpected_end if it ended after that, `cancelled`.
-  [[nodiscard]] bool read_exactly(std::span<std::byte> into,
+  /// io_errc::unexpected_end if it ended after that, `cancelled`. `read`, if given, is how many bytes of it were read,
+  /// also when this throws.
+  [[nodiscard]] bool read_exactly(std::span<std::byte> into, std::size_t* read = nullptr,
                                   std::source_location where = std::source_location::current());
 
   /// Writes all of it. Suspends while the send buffer is full. Throws io_error (EPIPE if the peer has closed its read
@@ -49,8 +50,9 @@ class stream {
   void write_all(std::span<const iovec> pieces, std::size_t* written = nullptr,
                  std::source_location where = std::source_location::current());
 
-  /// Suspends until a read (or write) would not block or would fail. Reads nothing: a server with many idle connections
-  /// needs no buffers for them. Throws io_error, `cancelled`.
+  /// Suspends until a read (or write) would not block or would fail; if several read (or write), another one may have
+  /// been faster. Reads nothing: a server with many idle connections needs no buffers for them. Throws io_error,
+  /// `cancelled`.
   void wait_readable(std::source_location where = std::source_location::current());
   void wait_writable(std::source_location where = std::source_location::current());
 

@@ -167,6 +167,21 @@ TEST(net_streams, go_on_behind_urgent_data) {
   });
 }
 
+TEST(net_streams, tell_how_much_was_read_when_they_are_cut_off) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    a.write_all("12345");
+    std::array<std::byte, 10> ten;
+    std::size_t read = 99;
+    EXPECT_THROW(with_timeout(5ms, [&] { static_cast<void>(b.read_exactly(ten, &read)); }), timeout_error);
+    a.write_all("67890");
+    EXPECT_TRUE(b.read_exactly(std::span{ten}.subspan(read)));
+    EXPECT_EQ(text_of(ten), "1234567890");
+    EXPECT_TRUE(b.read_exactly({}, &read));
+    EXPECT_EQ(read, 0u);
+  });
+}
+
 TEST(net_streams, tell_an_early_end_from_one_between_records) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();

@@ -45,6 +45,7 @@ handle opened() {
 watch::watch() : handle_{opened()} {}
 
 void watch::add(const std::string& path) {
+  check_no_zero("watch: the path", path);
   const use during{handle_.get(), watching};
   const system::result number = system::watch_add(during.fd(), path.c_str(), wanted);
   if (number < 0) system::fail("watch " + path, number);

@@ -106,6 +106,7 @@ void active_note::send_off() {
     actor->release();
   }
   at = actor->post_note(this, incarnation, false) ? place::out : place::rests;
+  if (at == place::rests) set_ready(*d, direction::in);
 }
 
 void active_note::act_on(message& self, message_verb verb, void* context) {
@@ -165,13 +166,19 @@ void active_note::take_and_tell() {
   }
   std::error_code why = io_errc::closed;
   taken what = taken::ended;
+  struct unused_edge {
+    descriptor* d;
+    ~unused_edge() {
+      if (d != nullptr) set_ready(*d, direction::in);
+    }
+  } unused{d};
   if (const possible_use during{*d}; during) what = type->take(*this, why);
+  if (what != taken::later) unused.d = nullptr;
   switch (what) {
-    case taken::nothing: return;
+    case taken::nothing: found_nothing(*d, direction::in); return;
     case taken::later:
       ramie::this_fiber::sleep_for(std::chrono::milliseconds{piece});
       piece = std::min<std::uint32_t>(2 * piece, pause_most_ms);
-      set_ready(*d, direction::in);
       return;
     case taken::ended:
       wanted = 0;
@@ -205,9 +212,7 @@ taken take_bytes(active_note& n, std::error_code& why, active_reader read) {
   do got = read(n.d->fd, block.get(), n.piece);
   while (got == -EINTR);
   if (got == -EAGAIN) return taken::nothing;
-  // A short read of a stream means that it is drained.
-  if (got < 0 || static_cast<std::size_t>(got) == n.piece || n.d->urgent.load(std::memory_order_relaxed))
-    set_ready(*n.d, direction::in);
+  if (!is_drained_by(*n.d, got, n.piece)) set_ready(*n.d, direction::in);
   count_read(got);
   why = {static_cast<int>(-got), std::system_category()};
   if (got == 0) why.clear();
@@ -287,7 +292,11 @@ void active_base::activate(std::uint32_t pieces) {
 void active_base::deactivate() noexcept {
   if (note_ == nullptr) return;
   note_->wanted = 0;
-  if (note_->at != active_note::place::out || !take_sink_back(*note_->d, *note_)) return;
+  if (note_->at != active_note::place::out) return;
+  if (!take_sink_back(*note_->d, *note_)) {
+    set_ready(*note_->d, direction::in);  // for whoever reads before the note's turn comes
+    return;
+  }
   note_->at = active_note::place::rests;
   note_->actor->release();
 }
@@ -302,7 +311,6 @@ void active_base::end() noexcept {
     case active_note::place::rests: n.free(); break;
     case active_note::place::handled: n.owner = nullptr; break;
     case active_note::place::out:
-      set_ready(*n.d, direction::in);  // for the owner of the stream now
       n.owner = nullptr;
       if (n.ends.exchange(active_note::fate::left, std::memory_order_acq_rel) == active_note::fate::refused) n.free();
       break;

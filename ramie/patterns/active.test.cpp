@@ -219,6 +219,42 @@ TEST(net_active, tells_of_a_reset) {
   });
 }
 
+/// Reads its stream itself, after the note that tells of what came is in its mailbox.
+class reads_itself : public actor<reads_itself> {
+ public:
+  struct now {};
+  reads_itself(unix_stream s, unix_stream& peer) : peer_{std::move(s), self()}, other_{&peer} {
+    peer_.activate(active_stream<unix_stream>::always);
+  }
+  std::string on(const now&) {
+    other_->write_all("came");
+    this_fiber::sleep_for(5ms);
+    peer_.deactivate();
+    std::array<std::byte, 10> some;
+    std::string all = text_of(std::span{some}.first(peer_->read_some(some)));
+    other_->write_all("later");
+    peer_.activate(1);
+    return all;
+  }
+  void on(const received& m) {
+    if (m.text() == "later") stop();
+  }
+  void on(ended) { ADD_FAILURE() << "nobody ends it"; }
+
+ private:
+  active_stream<unix_stream> peer_;
+  unix_stream* other_;
+};
+
+TEST(net_active, may_be_read_by_its_actor_once_it_is_deactivated) {
+  with_workers([] {
+    auto [a, b] = unix_stream::pair();
+    auto r = spawn_actor<reads_itself>(std::move(b), a);
+    EXPECT_EQ(r.ask(reads_itself::now{}), "came");
+    EXPECT_EQ(r.join().kind(), exit_kind::stopped);
+  });
+}
+
 /// Gives its stream to a fiber when told "fiber", and closes it when told "close".
 class changes_its_mind : public actor<changes_its_mind> {
  public:

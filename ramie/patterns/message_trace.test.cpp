@@ -1,4 +1,5 @@
 // Message traces: who tells whom what.
+// A program of its own: what it expects has names of types.
 #include <ramie/patterns/message_trace.hpp>
 
 #include <ramie/actor/testing.hpp>

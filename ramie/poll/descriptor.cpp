@@ -134,7 +134,7 @@ descriptor* open_descriptor(int fd, endings how) {
   descriptor* d = all_free.take();
   d->fd = fd;
   d->how_it_ends.store(how, std::memory_order_relaxed);
-  d->urgent.store(false, std::memory_order_relaxed);
+  d->short_reads.store(true, std::memory_order_relaxed);
   d->always_ready.store(false, std::memory_order_relaxed);
   d->generation.store(d->generation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   set(d->in, descriptor::ready);
@@ -213,6 +213,16 @@ void signal(descriptor& d, direction way, std::uint64_t to, const std::uint32_t*
   }
   q.unlock(number);
   if (told != nullptr) told->edge(*told);
+}
+
+void found_nothing(descriptor& d, direction way) noexcept {
+  wait_queue& q = d.at(way);
+  bool unlocked = false;
+  if (q.peek(unlocked) != descriptor::hung_up || RAMIE_PLANT(hang_up_kept)) return;
+  const std::uint64_t number = q.lock();
+  if (number == descriptor::hung_up && !RAMIE_PLANT(hang_up_drained))
+    d.short_reads.store(true, std::memory_order_relaxed);
+  q.unlock(number == descriptor::hung_up ? descriptor::ready : number);
 }
 
 bool set_sink(descriptor& d, edge_sink& s) {

@@ -9,9 +9,14 @@
 //     there is, sets it again. So an edge is never lost: it comes after the EAGAIN that it belongs to, and finds either
 //     the waiter or a flag that the next wait takes. A flag that is set for nothing costs one more EAGAIN.
 //     A write takes less than there is room for, so it sets the flag again if it has waited; a connection does, too.
-//     Reads of a stream take all there is unless they are cut short by their size, or at the mark of urgent data (TCP):
-//     that has an event of its own, after which a short read counts for nothing.
-//  N3 A stream's hang-up or error is set for good: data and end may come in one edge.
+//     Reads of TCP take all there is unless they are cut short by their size, or at the mark of urgent data: that has an
+//     event of its own, after which a short read counts for nothing. Reads of others end early where the kernel likes: at
+//     a line of a terminal, a packet of a pipe, descriptors that came with bytes.
+//  N3 A stream's hang-up or error is set for more than one call: data and end may come in one edge. But it may pass (a
+//     FIFO has a writer again, an error is in the error queue). So a call that finds nothing lowers it to `ready`: that
+//     is taken before the next call, which therefore waits, or finds what came meanwhile. What was lowered may have been
+//     newer than the call, and an edge that came while it was set has left no trace of its own. So from then on a short
+//     read counts for nothing here either: the read after the last data finds the end.
 //  N4 close() marks both directions closed and wakes all waiters; each gets io_errc::closed. The number is given back
 //     by the last call under way (`users`), so no call reaches the kernel with a number that has become another file's.
 //     A call that comes later is refused, and counts until it has left. The step that ends the last call also says that
@@ -31,6 +36,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 
@@ -62,7 +68,7 @@ struct alignas(128) descriptor {
   static constexpr std::uint32_t closing = 1, finishing = 2, finished = 4, orphaned = 8, user_unit = 16;
   int fd = -1;
   atomic<endings> how_it_ends{endings::last};  // also read for an event of an earlier generation, which is then dropped
-  atomic<bool> urgent{false};                  // urgent data has come: a read may end early at its mark
+  atomic<bool> short_reads{true};              // N2, N3: a read may return less than there is
   atomic<bool> always_ready{false};            // a regular file: the kernel does not poll it. It orders nothing
   edge_sink* sink = nullptr;                   // the lock of `in`
   atomic<poller*> registered{nullptr};
@@ -91,6 +97,13 @@ bool await_ready(descriptor& d, direction way, const char* what, const std::sour
 void signal(descriptor& d, direction way, std::uint64_t to, const std::uint32_t* generation = nullptr) noexcept;
 /// N2: another call may succeed. Any thread; does not suspend.
 inline void set_ready(descriptor& d, direction way) noexcept { signal(d, way, descriptor::ready); }
+/// N3: a call found nothing, although `await_ready`, `take_ready` or `set_sink` said that something might be there. Any
+/// thread; does not suspend.
+void found_nothing(descriptor& d, direction way) noexcept;
+/// N2: has a read that returned `n` of at most `size` bytes taken all there is?
+[[nodiscard]] inline bool is_drained_by(const descriptor& d, std::int64_t n, std::size_t size) noexcept {
+  return n > 0 && static_cast<std::size_t>(n) < size && !d.short_reads.load(std::memory_order_relaxed);
+}
 /// N6. Any thread; does not suspend.
 void set_all_ready(descriptor& d) noexcept;
 

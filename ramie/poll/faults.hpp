@@ -2,6 +2,8 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -55,7 +57,6 @@ inline bool fails(call_id c) noexcept {
   return chosen || interrupted;
 }
 
-/// A short read of a stream would say that it is drained, so those are left alone.
 inline bool is_short(call_id c) noexcept {
   return now.load(std::memory_order_acquire) == mode::all_short && is_in(moving, c);
 }
@@ -63,6 +64,17 @@ inline bool is_short(call_id c) noexcept {
 template <class F>
 F* next_of(const char* name) noexcept {
   return reinterpret_cast<F*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// A short read of TCP says that it is drained (descriptor.hpp, N2), so only local sockets and pipes are cut.
+inline bool cuts_read(call_id c, int fd) noexcept {
+  if (!is_short(c)) return false;
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  struct stat what{};
+  if (next_of<decltype(getsockopt)>("getsockopt")(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0)
+    return domain == AF_UNIX;
+  return next_of<decltype(fstat)>("fstat")(fd, &what) == 0 && S_ISFIFO(what.st_mode);
 }
 
 /// Of several pieces, the first byte.

@@ -22,4 +22,11 @@ std::error_code make_error_code(io_errc code) noexcept {
   return {static_cast<int>(code), category};
 }
 
+void detail::check_no_zero(const char* what, std::string_view text) {
+  const std::size_t at = text.find('\0');
+  if (at != std::string_view::npos)
+    throw invalid_argument{"ramie: " + std::string{what} + " \"" + std::string{text.substr(0, at)} +
+                           "\\0...\": a zero byte is at place " + std::to_string(at)};
+}
+
 }  // namespace ramie::net

@@ -4,6 +4,7 @@
 #include <ramie/base/error.hpp>
 
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace ramie::net {
@@ -27,6 +28,12 @@ class io_error : public error {
  private:
   std::error_code code_;
 };
+
+namespace detail {
+/// Throws invalid_argument if there is a zero byte in `text`, where the kernel would see its end. `what` names the
+/// argument.
+void check_no_zero(const char* what, std::string_view text);
+}  // namespace detail
 
 }  // namespace ramie::net
 

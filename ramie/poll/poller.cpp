@@ -133,7 +133,7 @@ void poller::dispatch() noexcept {
     if (e.data.u64 == ring_tag) ring_.load(std::memory_order_relaxed)->reap();
     if (d == nullptr) continue;  // the interruption
     const std::uint32_t generation = generation_of(e.data.u64);
-    if ((e.events & EPOLLPRI) != 0) d->urgent.store(true, std::memory_order_relaxed);  // before it is told below
+    if ((e.events & EPOLLPRI) != 0) d->short_reads.store(true, std::memory_order_relaxed);  // before it is told below
     const bool lasts = d->how_it_ends.load(std::memory_order_relaxed) == endings::last;
     if ((e.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0)
       signal(*d, direction::in,

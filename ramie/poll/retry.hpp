@@ -16,43 +16,58 @@ namespace ramie::net::detail {
 void give_way() noexcept;
 
 /// Calls `attempt(fd)` until it returns something else than EAGAIN and EINTR, and returns that. For reading: waits
-/// before the first call if the direction is known to be drained, to save a futile call. `partial(result)`: may there
-/// be no more for now? Then the next call waits first. During a use.
+/// before the first call if the direction is known to be drained, to save a futile call. `drained(result)`: is there no
+/// more for now? Then the next call waits first. During a use.
 template <class Attempt, class Drained>
 system::result retry_reading(descriptor& d, const char* what, const std::source_location& where, Attempt attempt,
                              Drained drained) {
-  give_way();
   for (;;) {
+    give_way();
     await_ready(d, direction::in, what, where);
     const system::result n = attempt(d.fd);
-    if (n == -EAGAIN) continue;
+    if (n == -EAGAIN) {
+      found_nothing(d, direction::in);
+      continue;
+    }
     if (!drained(n)) set_ready(d, direction::in);
     if (n != -EINTR) return n;
   }
 }
 
 /// For writing: tries first, for there is room more often than not. After a wait `ready` is set again: the edge may
-/// have told of more room than was needed, and the next wait may be another fiber's.
+/// have told of more room than was needed, or the attempt throws, and the next wait may be another fiber's.
 template <class Attempt>
 system::result retry_writing(descriptor& d, const char* what, const std::source_location& where, Attempt attempt) {
-  give_way();
-  for (bool waited = false;;) {
+  struct used_edge {
+    descriptor& d;
+    bool waited = false;
+    ~used_edge() {
+      if (waited) set_ready(d, direction::out);
+    }
+  } edge{d};
+  for (;;) {
+    give_way();
     const system::result n = attempt(d.fd);
     if (n == -EAGAIN) {
+      found_nothing(d, direction::out);
       await_ready(d, direction::out, what, where);
-      waited = true;
+      edge.waited = true;
     } else if (n != -EINTR) {
-      if (waited) set_ready(d, direction::out);
       return n;
     }
   }
 }
 
-/// Waits until a call would not block, and leaves `ready` set. Looks only where `ready` may be a guess: a server that
-/// waits before each read makes no system call more than one that does not.
+/// Waits until a call would not block, and leaves `ready` set. Looks, unless it waits for TCP, and is woken by an edge:
+/// a server that waits before each read makes no system call more than one that does not.
 inline void wait_until_ready(descriptor& d, direction way, const char* what, const std::source_location& where) {
-  while (!await_ready(d, way, what, where) &&
+  const auto is_certain = [&](bool by_edge) {
+    return by_edge && way == direction::in && !d.short_reads.load(std::memory_order_relaxed);
+  };
+  while (!is_certain(await_ready(d, way, what, where)) &&
          !system::is_ready(d.fd, way == direction::in ? POLLIN | POLLRDHUP : POLLOUT)) {
+    found_nothing(d, way);
+    give_way();
   }
   set_ready(d, way);
 }

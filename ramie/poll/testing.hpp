@@ -53,7 +53,9 @@ int connect(int a, const sockaddr* b, socklen_t c) {
 }
 int accept4(int a, sockaddr* b, socklen_t* c, int d) { RAMIE_PASS_ON(accept4, a, b, c, d); }
 int shutdown(int a, int b) noexcept { RAMIE_PASS_ON(shutdown, a, b); }
-ssize_t recv(int a, void* b, size_t c, int d) { RAMIE_PASS_ON(recv, a, b, c, d); }
+ssize_t recv(int a, void* b, size_t c, int d) {
+  RAMIE_PASS_ON(recv, a, b, faults::cuts_read(faults::call_id::recv, a) ? std::min<size_t>(c, 1) : c, d);
+}
 ssize_t send(int a, const void* b, size_t c, int d) {
   RAMIE_PASS_ON(send, a, b, faults::is_short(faults::call_id::send) ? std::min<size_t>(c, 1) : c, d);
 }
@@ -73,7 +75,9 @@ ssize_t sendmsg(int a, const msghdr* b, int c) {
   m.msg_iovlen = static_cast<size_t>(n);
   RAMIE_PASS_ON(sendmsg, a, &m, c);
 }
-ssize_t read(int a, void* b, size_t c) { RAMIE_PASS_ON(read, a, b, c); }
+ssize_t read(int a, void* b, size_t c) {
+  RAMIE_PASS_ON(read, a, b, faults::cuts_read(faults::call_id::read, a) ? std::min<size_t>(c, 1) : c);
+}
 ssize_t writev(int a, const iovec* b, int c) {
   const faults::first_byte cut{b, c, faults::is_short(faults::call_id::writev)};
   RAMIE_PASS_ON(writev, a, b, c);
@@ -214,7 +218,10 @@ long syscall(long number, ...) noexcept {
     case SYS_io_uring_setup: c = faults::call_id::io_uring_setup; break;
     case SYS_io_uring_enter: c = faults::call_id::io_uring_enter; break;
 #endif
-    case SYS_recvfrom: c = faults::call_id::recv; break;
+    case SYS_recvfrom:
+      c = faults::call_id::recv;
+      if (faults::cuts_read(*c, static_cast<int>(a[0]))) a[2] = std::min(a[2], 1L);
+      break;
     case SYS_sendto:
       c = faults::call_id::send;
       if (faults::is_short(*c)) a[2] = std::min(a[2], 1L);

@@ -91,6 +91,16 @@ bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept {
   return false;
 }
 
+fork_frame* fork_steal(fork_deque& victim) noexcept {
+  fork_slot* const t = victim.top.load_relaxed();
+  if (t >= victim.bottom.load_relaxed()) return nullptr;
+  victim.top.store_relaxed(t + 1);
+  if (!RAMIE_PLANT(fork_deque_no_fence)) heavy_fence();
+  if (victim.bottom.load_acquire() > t) return t->load_relaxed();
+  victim.top.store_relaxed(t);
+  return nullptr;
+}
+
 void wait_for_thief(fork_frame& f) noexcept {
   std::uint64_t seen = f.state.load_acquire();
   if (seen == fork_frame::done) return;

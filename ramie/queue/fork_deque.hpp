@@ -10,7 +10,7 @@
 //  F3 compiler fence; attention? then        T3 top = t + 1
 //     look for sleepers (fork_attention)     T4 heavy fence
 //  Owner, join of the frame at b             T5 bottom > t? then slots[t] is the thief's,
-//  J1 bottom = b                                else top = t and nothing was stolen
+//  J1 bottom = b (release)                      else top = t and nothing was stolen
 //  J2 compiler fence                         T6 release `thieves`
 //  J3 top <= b? then the frame is the owner's
 //     again, else take `thieves` and look again
@@ -20,8 +20,10 @@
 // the owner into the lock. fork_join knows the slot it pushed at, so J1 needs no load of `bottom`: a chain of
 // store-to-load forwards through it was the largest cost of the prototype. (Scopes load it, to write less.)
 //
-// F2 and T5 hand the frame over, by release and acquire. T2, T3 and J3 order nothing: T2 is a glance, a thief that
-// backs out has touched words only, and an owner that finds its frame stolen takes `thieves`, as the next thief does.
+// F2 and T5 hand the frame over, by release and acquire. So do J1 and T5: if an older frame and a younger one are
+// pushed while a thief is at T4, the thief may read the `bottom` that the younger one's join has stored. T2, T3 and J3
+// order nothing: T2 is a glance, a thief that backs out has touched words only, and an owner that finds its frame
+// stolen takes `thieves`, as the next thief does.
 //
 // A frame knows its deque. When its fiber parks, all of its frames are *promoted* (sched/fork_jobs.cpp): their deque
 // becomes `dead_forks`, whose top is above everything, so J3 fails and the join takes the slow path. Thus a fiber that
@@ -93,15 +95,24 @@ RAMIE_ALWAYS_INLINE fork_slot* fork_nowhere(fork_frame& f) noexcept {
   return nullptr;  // as the `top` of thread_forks
 }
 
+/// J1, and what is between J1 and J2.
+RAMIE_ALWAYS_INLINE void fork_lower(fork_deque& d, fork_slot* b) noexcept {
+  if (RAMIE_PLANT(fork_join_unordered)) d.bottom.store_relaxed(b);
+  else d.bottom.publish(b);
+  order_words();
+}
+
 /// J1 to J3. True: run it. False: call wait_for_thief.
 RAMIE_ALWAYS_INLINE bool fork_take_back(fork_frame& f, fork_slot* b) noexcept {
   fork_deque* d = f.deque.load_relaxed();  // not that of the fork, if the fiber suspended meanwhile
-  d->bottom.store_relaxed(b);
-  order_words();
+  fork_lower(*d, b);
   if (d->top.load_relaxed() <= b) [[likely]]
     return true;
   return fork_take_back_slowly(f, b);
 }
+
+/// T2 to T5, by the thief that has `thieves`. Null: there is nothing to steal.
+[[nodiscard]] fork_frame* fork_steal(fork_deque& victim) noexcept;
 
 /// Is the frame the youngest job of the calling worker?
 RAMIE_ALWAYS_INLINE bool fork_is_youngest(const fork_frame& f) noexcept {
@@ -114,8 +125,7 @@ RAMIE_ALWAYS_INLINE bool fork_take_back_youngest(fork_frame& f) noexcept {
   fork_deque* d = current_forks();
   fork_slot* b = d->bottom.load_relaxed() - 1;
   if (f.deque.load_relaxed() == d) [[likely]] {
-    d->bottom.store_relaxed(b);
-    order_words();
+    fork_lower(*d, b);
     if (d->top.load_relaxed() <= b) [[likely]]
       return true;
   }

@@ -1,4 +1,5 @@
 // Alone in its program, so that nothing else uses the processor time that is measured.
+// Mostly waits.
 #include <ramie/fiber/testing.hpp>
 #include <ramie/sched/scheduler.hpp>
 
@@ -41,12 +42,12 @@ TEST_P(idle, costs_nothing) {
   std::chrono::microseconds used{};
   for (int i = 0; i < 5; ++i) {
     const auto before = cpu_time();
-    std::this_thread::sleep_for(5s);
+    std::this_thread::sleep_for(2s);
     used = cpu_time() - before;
-    if (used < 5ms) break;
+    if (used < 2ms) break;
   }
-  EXPECT_LT(used, 5ms) << "0.1 % of 5 s";
-  RecordProperty("cpu_us_in_5_s", static_cast<int>(used.count()));
+  EXPECT_LT(used, 2ms) << "0.1 % of 2 s";
+  RecordProperty("cpu_us_in_2_s", static_cast<int>(used.count()));
 }
 
 }  // namespace

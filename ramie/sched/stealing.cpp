@@ -90,19 +90,12 @@ RAMIE_ALWAYS_INLINE work stealer::try_victim(worker& w, std::uint32_t number) no
 work stealer::steal_fork_job(worker& w, worker& victim) noexcept {
   if (!victim.thieves.try_lock()) return {};
   w.steals_tried.add();
-  fork_slot* const t = victim.top.load_relaxed();
   work next;
-  if (t < victim.bottom.load_relaxed()) {
-    victim.top.store_relaxed(t + 1);
-    if (!RAMIE_PLANT(fork_deque_no_fence)) heavy_fence();
-    if (victim.bottom.load_acquire() > t) {
-      next.job = t->load_relaxed();
-      // The victim can neither leave the fiber that forked the job nor find it stolen without taking `thieves`.
-      next.job_run = next.job->state.load_relaxed();
-      next.job_owner = victim.running_task();
-    } else {
-      victim.top.store_relaxed(t);
-    }
+  if (fork_frame* f = fork_steal(victim); f != nullptr) {
+    next.job = f;
+    // The victim can neither leave the fiber that forked the job nor find it stolen without taking `thieves`.
+    next.job_run = f->state.load_relaxed();
+    next.job_owner = victim.running_task();
   }
   victim.thieves.unlock();
   return next;

@@ -17,7 +17,7 @@ const resident_type type_of_subjects{
     {.run = nullptr, .skip = nullptr, .drop = nullptr, .kind = task_kind::resident, .turn = nullptr, .rest = nullptr},
     [](task& t) noexcept { ++static_cast<subject&>(t).told; }};
 
-class resident_lists : public testing::Test {
+class resident_lists : public ::testing::Test {
  protected:
   void SetUp() override {
     for (subject& s : all) s.type = &type_of_subjects;

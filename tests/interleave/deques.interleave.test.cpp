@@ -1,13 +1,17 @@
-// The spawn deque by itself: an owner that pushes and pops, thieves that steal.
+// The deques by themselves: an owner that pushes and pops, thieves that steal.
 #include "simulator.hpp"
 
 #include <ramie/machine/fence.hpp>
+#include <ramie/queue/fork_deque.hpp>
 #include <ramie/queue/spawn_deque.hpp>
 #include <ramie/task/task.hpp>
+#include <ramie/task/wait.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <mutex>
 #include <vector>
 
 namespace ramie::interleave {
@@ -85,6 +89,67 @@ TEST(spawn_deque, is_empty_when_its_owner_finds_it_empty) {
 TEST(spawn_deque, believed_empty_too_early_is_found) {
   expect_found(plant::spawn_deque_empty_early, "spawn deque, empty too early", {.seeds = 20'000},
                find_what_was_just_pushed);
+}
+
+/// Two jobs at a time, the younger one joined first. Each is new, so that what a thief finds of it is from this fork.
+void contest_for_jobs() {
+  detail::init_fences();
+  if (!detail::asymmetric_fences) return;  // joins then need the scheduler
+  constexpr std::size_t rounds = 2;
+  std::array<detail::fork_frame, 2 * rounds> all;
+  std::array<detail::fork_slot, 4> slots;
+  const detail::fork_frame::function run = [](detail::fork_frame&) noexcept {};
+  detail::fork_deque deque;
+  deque.base = slots.data();
+  deque.end = slots.data() + slots.size();
+  deque.limit.store_relaxed(deque.end);
+  deque.top.store_relaxed(deque.base);
+  deque.bottom.store_relaxed(deque.base);
+  for (detail::fork_frame& f : all) f.state.store_relaxed(0);
+  for (detail::fork_slot& s : slots) s.store_relaxed(nullptr);
+  std::size_t stolen = 0;
+  std::size_t taken_back = 0;
+  {
+    simulated_thread thief{[&] {
+      for (int tries = 0; tries < 2; ++tries) {
+        detail::fork_frame* f = nullptr;
+        std::uint64_t job = 0;
+        {
+          const std::lock_guard guard{deque.thieves};
+          f = detail::fork_steal(deque);
+          if (f == nullptr) continue;
+          job = f->state.load_relaxed();
+        }
+        check(job == reinterpret_cast<std::uint64_t>(run), "a job is stolen before it is there");
+        ++stolen;
+        const std::uint64_t waiting = f->shared_state().exchange(detail::fork_frame::done, std::memory_order_acq_rel);
+        if (waiting != job) wake(detail::waiter_ref::from_bits(waiting));
+      }
+    }};
+    const auto join = [&](detail::fork_frame& f, detail::fork_slot* slot) {
+      if (fork_take_back(f, slot)) {
+        ++taken_back;
+        check(f.state.load_relaxed() > detail::fork_frame::done, "a job is taken back that a thief has run");
+      } else {
+        wait_for_thief(f);
+      }
+    };
+    for (std::size_t i = 0; i < all.size(); i += 2) {
+      detail::fork_slot* const older = fork_push(deque, all[i], run);
+      detail::fork_slot* const younger = fork_push(deque, all[i + 1], run);
+      join(all[i + 1], younger);
+      join(all[i], older);
+    }
+  }
+  check(stolen + taken_back == all.size(), "a job was lost, or run twice");
+}
+
+TEST(fork_deque, loses_and_doubles_nothing) { expect_sound("fork deque", {.seeds = 200'000}, contest_for_jobs); }
+TEST(fork_deque, without_its_fence_is_found) {
+  expect_found(plant::fork_deque_no_fence, "fork deque, no fence", {.seeds = 20'000}, contest_for_jobs);
+}
+TEST(fork_deque, whose_joins_publish_nothing_is_found) {
+  expect_found(plant::fork_join_unordered, "fork deque, unordered joins", {.seeds = 500'000}, contest_for_jobs);
 }
 
 }  // namespace

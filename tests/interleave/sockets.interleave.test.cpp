@@ -1,14 +1,18 @@
-// Selects on sockets (net/select.hpp, R1 to R3): the kernel is a count of bytes, and edges come from a simulated
-// thread.
+// Sockets and FIFOs (poll/descriptor.hpp, N2 and N3), and selects on them (net/select.hpp, R1 to R3): the kernel is a
+// count of bytes, and edges come from a simulated thread.
 #include "programs.hpp"
 
 #include <ramie/channel/select.hpp>
+#include <ramie/fiber/this_fiber.hpp>
 #include <ramie/net/select.hpp>
 #include <ramie/poll/descriptor.hpp>
+#include <ramie/poll/retry.hpp>
+#include <ramie/sync/event.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -20,19 +24,24 @@ namespace {
 using namespace std::chrono_literals;
 using net::detail::direction;
 
-class simulated_socket {
- public:
-  // In a set that nobody looks at.
-  simulated_socket() {
+/// A record in a set that nobody looks at.
+struct watched_record {
+  explicit watched_record(net::detail::endings how) : record{*net::detail::open_descriptor(-1, how)} {
     record.registered.store(reinterpret_cast<net::detail::poller*>(alignof(std::max_align_t)),
                             std::memory_order_relaxed);
   }
-  simulated_socket(const simulated_socket&) = delete;
-  simulated_socket& operator=(const simulated_socket&) = delete;
-  ~simulated_socket() {
+  watched_record(const watched_record&) = delete;
+  watched_record& operator=(const watched_record&) = delete;
+  ~watched_record() {
     record.registered.store(nullptr, std::memory_order_relaxed);
     give_back(record);
   }
+  net::detail::descriptor& record;
+};
+
+class simulated_socket : public watched_record {
+ public:
+  simulated_socket() : watched_record{net::detail::endings::pass} {}
   void arrive() {
     bytes_.fetch_add(1, std::memory_order_acq_rel);
     signal(record, direction::in, net::detail::descriptor::ready);
@@ -52,8 +61,6 @@ class simulated_socket {
     do await_ready(record, direction::in, "read", std::source_location::current());
     while (!read());
   }
-
-  net::detail::descriptor& record = *net::detail::open_descriptor(-1, net::detail::endings::pass);
 
  private:
   detail::atomic<std::uint32_t> bytes_{0};
@@ -138,6 +145,162 @@ void two_selects_on_two_sockets() {
 }
 TEST(sockets, in_two_selects_at_once) {
   expect_sound("two selects on sockets", {.seeds = 10'000, .steps_most = 100'000}, two_selects_on_two_sockets);
+}
+
+/// A byte for one of two selects on one worker. They wait for nothing else but the end, so nothing ends a circle in
+/// which each hands the edge on to the other.
+void two_selects_on_one_socket() {
+  simulated_socket s;
+  event got, over;
+  detail::atomic<int> read{0};
+  const auto take_one = [&] {
+    for (bool open = true; open && read.load(std::memory_order_acquire) == 0;)
+      select(on_bytes(s,
+                      [&] {
+                        if (!s.read()) return;
+                        read.fetch_add(1, std::memory_order_acq_rel);
+                        got.set();
+                      }),
+             on_ready(over, [&] { open = false; }));
+  };
+  auto one = spawn(take_one);
+  auto two = spawn(take_one);
+  for (std::uint64_t i = pick(4); i != 0; --i) this_fiber::yield();
+  s.arrive();
+  got.wait();
+  over.set();
+  one.join();
+  two.join();
+  check(read.load(std::memory_order_relaxed) == 1 && !s.has_some(), "a byte was read twice");
+}
+TEST(sockets, in_two_selects_on_one_worker) {
+  expect_sound("two selects on a socket, one worker", {.seeds = 2000, .steps_most = 100'000},
+               in_runtime(two_selects_on_one_socket, 1));
+  expect_sound("two selects on a socket", {.seeds = 3000, .steps_most = 200'000},
+               in_runtime(two_selects_on_one_socket, 2));
+}
+TEST(sockets, whose_edge_is_handed_on_without_a_look_are_found) {
+  expect_found(plant::io_select_passes_edge, "an edge that is handed on", {.seeds = 5000, .steps_most = 100'000},
+               in_runtime(two_selects_on_one_socket, 1));
+}
+
+/// A FIFO: reads are at the end while nobody has it open to write. The last one that closes it makes an edge, the first
+/// one that opens it again none.
+class simulated_fifo : public watched_record {
+ public:
+  simulated_fifo() : watched_record{net::detail::endings::last} {}
+  void open() { writers_.store(1, std::memory_order_release); }
+  void close() {
+    writers_.store(0, std::memory_order_release);
+    signal(record, direction::in, net::detail::descriptor::hung_up);
+  }
+  void write() {
+    bytes_.fetch_add(1, std::memory_order_acq_rel);
+    signal(record, direction::in, net::detail::descriptor::ready);
+  }
+  /// As read(2) of one byte.
+  net::detail::system::result read() {
+    const bool at_end = writers_.load(std::memory_order_acquire) == 0;
+    if (bytes_.load(std::memory_order_acquire) != 0) {
+      bytes_.fetch_sub(1, std::memory_order_acq_rel);  // there is one reader
+      return 1;
+    }
+    if (!at_end) ++futile;
+    return at_end ? 0 : -EAGAIN;
+  }
+  [[nodiscard]] bool look() {
+    const bool there = writers_.load(std::memory_order_acquire) == 0 || bytes_.load(std::memory_order_acquire) != 0;
+    if (!there) ++futile;
+    return there;
+  }
+
+  int futile = 0;  // the reader's calls that found nothing
+
+ private:
+  detail::atomic<std::uint32_t> writers_{1}, bytes_{0};
+};
+
+class fifo_waitable : public net::detail::io_waitable {
+ public:
+  explicit fifo_waitable(simulated_fifo& f) : io_waitable{&f.record, direction::in}, fifo_{&f} {}
+
+ protected:
+  ~fifo_waitable() = default;
+
+ private:
+  bool look(int) override { return fifo_->look(); }
+  simulated_fifo* fifo_;
+};
+
+/// A hang-up that has passed costs a call or two, not a loop until the next byte. The end itself is never missed.
+void fifo_that_is_opened_again() {
+  simulated_fifo f;
+  {
+    simulated_thread reader{[&] {
+      const bool selects = pick(2) == 1;
+      for (bool read = false; !read;) {
+        if (selects) select(ready_case<fifo_waitable, detail::do_nothing>{detail::do_nothing{}, f});
+        const auto n = net::detail::retry_reading(
+            f.record, "read", std::source_location::current(), [&](int) { return f.read(); },
+            [](net::detail::system::result) { return false; });
+        read = n == 1;
+        if (!read) wait_a_little();
+      }
+    }};
+    wait_a_little();
+    f.close();
+    if (pick(2) == 1) wait_a_little();
+    f.open();
+    for (int i = 0; i < 3; ++i) wait_a_little();
+    f.write();
+  }
+  // At the beginning, at the hang-up, and at the flag that it leaves: a look and a call each.
+  check(f.futile <= 6, "a hang-up that has passed is taken for one that lasts");
+}
+TEST(sockets, whose_hang_up_passes_are_waited_for) {
+  expect_sound("a FIFO that is opened again", {.seeds = 10'000, .steps_most = 40'000}, fifo_that_is_opened_again);
+}
+TEST(sockets, whose_hang_up_is_kept_are_found) {
+  expect_found(plant::hang_up_kept, "a hang-up that is kept", {.seeds = 10'000, .steps_most = 40'000},
+               fifo_that_is_opened_again);
+}
+
+/// TCP: a read that takes less than it may has taken all. The last data and the end come with one edge, and so may an
+/// error that passes, before them.
+void data_and_end_with_one_edge() {
+  watched_record s{net::detail::endings::last};
+  s.record.short_reads.store(false, std::memory_order_relaxed);
+  detail::atomic<std::uint32_t> bytes{0};
+  detail::atomic<bool> over{false};
+  constexpr std::size_t most = 2;
+  {
+    simulated_thread reader{[&] {
+      for (bool ended = false; !ended;)
+        ended = net::detail::retry_reading(
+                    s.record, "read", std::source_location::current(),
+                    [&](int) -> net::detail::system::result {
+                      const bool last = over.load(std::memory_order_acquire);
+                      if (const std::uint32_t n = bytes.exchange(0, std::memory_order_acq_rel); n != 0) return n;
+                      return last ? 0 : -EAGAIN;
+                    },
+                    [&](net::detail::system::result n) { return is_drained_by(s.record, n, most); }) == 0;
+    }};
+    if (pick(2) == 1) {
+      wait_a_little();
+      signal(s.record, direction::in, net::detail::descriptor::hung_up);
+    }
+    wait_a_little();
+    bytes.store(1, std::memory_order_release);
+    over.store(true, std::memory_order_release);
+    signal(s.record, direction::in, net::detail::descriptor::hung_up);
+  }
+}
+TEST(sockets, whose_end_comes_with_data_are_read_to_it) {
+  expect_sound("data and end with one edge", {.seeds = 20'000, .steps_most = 40'000}, data_and_end_with_one_edge);
+}
+TEST(sockets, whose_end_is_lost_with_the_hang_up_are_found) {
+  expect_found(plant::hang_up_drained, "an end that is lost", {.seeds = 20'000, .steps_most = 40'000},
+               data_and_end_with_one_edge);
 }
 
 /// An owner closes a record and gives it back while calls that began before end, refused or not; the record is reused

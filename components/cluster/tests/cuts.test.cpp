@@ -1,4 +1,5 @@
 // Cuts of the network: both ways, one way, and between servers, so that A reaches B and B reaches C, but not A C.
+// Mostly waits.
 #include "../test_forwarder.hpp"
 #include "../test_nodes.hpp"
 

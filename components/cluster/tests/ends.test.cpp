@@ -1,4 +1,6 @@
 // What nodes tell each other of ends: of actors, of whole nodes at random moments, of names and of messages.
+// Mostly waits.
+#include "../node.hpp"
 #include "../test_nodes.hpp"
 
 #include <ramie/actor.hpp>
@@ -165,6 +167,23 @@ TEST(ends, of_actors_set_their_names_free_and_take_no_others) {
     heir.stop();
     heir.join();
   });
+}
+
+/// libnats keeps what it said about the call before, and a call that gets no answer says nothing itself.
+TEST(ends, of_the_server_are_not_taken_for_its_last_answer) {
+  const auto net = detail::make_nats_carrier(options_for(server().url(), "c"));
+  const std::uint64_t mine = net->create("names", "kept", "by me");
+  ASSERT_NE(mine, 0u);
+  EXPECT_EQ(net->create("names", "kept", "by another"), 0u);
+  server().kill();
+  EXPECT_THROW(net->remove("names", "kept", mine), cluster_error);
+  server().start_again();
+  for (bool kept = true; kept;) try {
+      static_cast<void>(net->remove("names", "kept", mine));  // if the first one has not reached the server after all
+      kept = net->get("names", "kept").has_value();
+    } catch (const cluster_error&) {
+      // The server is not quite there.
+    }
 }
 
 struct letters {
