@@ -134,7 +134,7 @@ class Check:
             if configuration.is_file():
                 lines.append(f"{folder} {self.hashes.of(configuration)}")
         lines += [f"{name} {self.hashes.of(os.path.join(source.folder, name))}" for name in names]
-        text = "\n".join(lines).replace(str(self.root) + "/", "./")
+        text = "\n".join(lines).replace(str(self.root), ".")  # also in -I<root>
         return hashlib.sha256(text.encode()).hexdigest()
 
     def run(self, source):
