@@ -22,6 +22,7 @@
 // Go's runtime (D. Vyukov, 2012).
 #include <ramie/sched/monitor.hpp>
 
+#include <ramie/base/assert.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/machine/cpu_time.hpp>
@@ -103,10 +104,10 @@ void monitor::start() {
 }
 
 void monitor::end() noexcept {
-  word_.store(1, std::memory_order_release);
-  futex_wake(word_);
-  ends_.store(1, std::memory_order_relaxed);
+  ends_.store(1, std::memory_order_seq_cst);
   futex_wake(ends_);
+  word_.store(1, std::memory_order_seq_cst);
+  futex_wake(word_);
   if (thread_.joinable()) thread_.join();
 }
 
@@ -123,7 +124,7 @@ void monitor::run() noexcept {
   block_signals(usual_signals_);
   bool was_busy = true;
   word_.store(1, std::memory_order_relaxed);
-  while (!all_.ending.load(std::memory_order_relaxed)) {
+  while (ends_.load(std::memory_order_relaxed) == 0) {
     const bool busy = round(now_ns());
     const bool rests = !busy && !was_busy;
     was_busy = busy || rests;
@@ -133,7 +134,7 @@ void monitor::run() noexcept {
     if (rests) {
       word_.store(0, std::memory_order_relaxed);
       heavy_fence();
-      if (!all_.ending.load(std::memory_order_relaxed) && !round(now_ns()))
+      if (ends_.load(std::memory_order_relaxed) == 0 && !round(now_ns()))
         futex_wait(word_, 0,
                    deadlocks_.before_sleep(
                        of_,
@@ -318,6 +319,7 @@ void monitor::call_spare() noexcept {
 worker* monitor::call(bool as_reserve) noexcept {
   // One that retired before?
   const std::size_t n = all_.size();
+  if (RAMIE_PLANT(monitor_ends_late) && n > all_.regular) os_sleep(200 * busy_tick_ns);  // the end falls into it
   for (std::size_t i = all_.regular; i < n; ++i) {
     worker& w = all_.at(i);
     if (w.on_duty.load(std::memory_order_acquire)) continue;
@@ -349,8 +351,10 @@ worker* monitor::call(bool as_reserve) noexcept {
   }
 }
 
-/// A spare that retired is wanted again, or had a timer put back that was being fired when it retired.
+/// A spare that retired is wanted again, or had a timer put back that was being fired when it retired. Not after the
+/// end: one that has left its loop for good would be waited for.
 void monitor::call_back(worker& w, bool as_reserve) noexcept {
+  RAMIE_ASSERT(!all_.ending.load(std::memory_order_relaxed), "a spare is called back after the end");
   // These carry nothing; the token keeps them before the next retirement.
   w.reserve.store(as_reserve, std::memory_order_relaxed);
   w.on_duty.store(true, std::memory_order_relaxed);

@@ -82,7 +82,7 @@ class monitor {
   deadlock_detector deadlocks_;
   spread_control spread_control_;
   atomic<std::uint32_t> word_{0};  // futex: 0 sleeps forever, 1 ticks
-  atomic<std::uint32_t> ends_{0};  // futex: on which it waits for a tick; 1 ends that at once
+  atomic<std::uint32_t> ends_{0};  // futex: on which it waits for a tick; 1 ends it
   atomic<std::uint32_t> spares_wanted_{0};
   atomic<std::uint32_t> spares_active_{0};              // without the reserve; a number, which orders nothing
   sigset_t usual_signals_{};                            // the mask that the runtime's threads inherit

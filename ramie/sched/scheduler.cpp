@@ -287,8 +287,10 @@ void scheduler::start_threads() {
 
 void scheduler::end_threads() noexcept {
   unlist_scheduler(*this);  // first: a visitor of a listed one may rely on its threads
+  // Before `ending`: it adds spares, and calls back any that are off duty.
+  if (!RAMIE_PLANT(monitor_ends_late)) monitor_.end();
   all_.ending.store(true, std::memory_order_seq_cst);
-  monitor_.end();  // first: it adds spares
+  if (RAMIE_PLANT(monitor_ends_late)) monitor_.end();
   for (std::size_t i = 0; i < worker_count(); ++i) {
     worker& w = at(i);
     // Again and again: one that is on its way to sleep has not yet entered the set, and may have looked at `ending`

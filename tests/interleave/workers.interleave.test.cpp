@@ -174,6 +174,11 @@ TEST(spares, that_miss_their_call_are_found) {
   expect_found(plant::call_back_missed, "a call back missed", {.seeds = 20'000, .steps_most = 400'000}, need_a_spare);
 }
 
+TEST(spares, that_are_called_back_after_the_end_are_found) {
+  expect_found(plant::monitor_ends_late, "a monitor that ends late", {.seeds = 20'000, .steps_most = 400'000},
+               need_a_spare);
+}
+
 // ---- the reserve ---------------------------------------------------------------------------------------------------
 
 /// Fibers sleep and wake, spawn and talk, while what computes comes and goes: so the reserve is called, gives away what
