@@ -94,8 +94,8 @@ TEST(queues, try_again_and_give_up) {
 TEST(queues, are_served_by_actors_of_any_node) {
   run([] {
     two_nodes n;
-    auto jobs = n.a.queue<number>("actors", {.worker_lost_after = 500ms});
-    const auto here = n.a.queue<number>("actors", {.worker_lost_after = 500ms});
+    auto jobs = n.a.queue<number>("actors", {.worker_lost_after = 5000ms});
+    const auto here = n.a.queue<number>("actors", {.worker_lost_after = 5000ms});
     // One at a time, so that they stay in order; its handler has returned before the next one comes.
     const auto worker = jobs.serve(n.there, {.in_flight = 1});
     for (std::uint64_t i = 0; i < 50; ++i) jobs.put(number{i});
@@ -111,13 +111,13 @@ TEST(queues, leave_a_long_job_to_its_worker) {
   run([] {
     cluster a{options_for(server().url(), "a")};
     cluster b{options_for(server().url(), "b")};
-    const queue_options o{.worker_lost_after = 500ms};
+    const queue_options o{.worker_lost_after = 1000ms};
     auto jobs = a.queue<number>("long", o);
     auto there = b.queue<number>("long", o);
     std::atomic<int> calls{0};
     const auto slow = [&](number) {
       ++calls;
-      this_fiber::sleep_for(1500ms);  // thrice as long as a worker may be silent
+      this_fiber::sleep_for(3000ms);  // thrice as long as a worker may be silent
     };
     const auto one = jobs.serve(slow), two = there.serve(slow);
     jobs.put(number{1});

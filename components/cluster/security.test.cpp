@@ -163,7 +163,7 @@ TEST_F(guarded_nodes, do_all_they_do_by_the_sample_configuration) {
 
     auto counters = n1.shards<cluster_tests::counter>("guarded", {.count = 4, .lease = std::chrono::seconds{1}});
     counters.of("a").tell(cluster_tests::add{7});
-    EXPECT_EQ(counters.of("a").ask_for(10s, cluster_tests::total{}).value, 7);
+    EXPECT_EQ(counters.of("a").ask_for(60s, cluster_tests::total{}).value, 7);
     auto logs = n2.logs<number>("guarded");
     logs.of("key").append(number{1});
 

@@ -34,7 +34,7 @@ TEST(shards, are_spread_over_nodes_and_answer_from_each) {
     cluster b{options_for(server().url(), "b")};
     const auto at_a = a.shards<counter>("spread", quick);
     at_a.of("before").tell(add{1});  // it waits for an owner
-    EXPECT_EQ(at_a.of("before").ask_for(5s, total{}).value, 1);
+    EXPECT_EQ(at_a.of("before").ask_for(60s, total{}).value, 1);
     const auto at_b = b.shards<counter>("spread", quick);
     // Shards move to the node that has come, until each has some.
     until([&] {
@@ -43,18 +43,18 @@ TEST(shards, are_spread_over_nodes_and_answer_from_each) {
     std::set<std::string> nodes;
     for (int i = 0; i < 50; ++i) {
       const std::string key = "key " + std::to_string(i);
-      for (int n = 0; n < 3; ++n) (n % 2 == 0 ? at_a : at_b).of(key).ask_for(5s, add{n});
-      const counted one = at_a.of(key).ask_for(5s, total{}), two = at_b.of(key).ask_for(5s, total{});
+      for (int n = 0; n < 3; ++n) (n % 2 == 0 ? at_a : at_b).of(key).ask_for(60s, add{n});
+      const counted one = at_a.of(key).ask_for(60s, total{}), two = at_b.of(key).ask_for(60s, total{});
       EXPECT_EQ(one.value, 3);
       EXPECT_EQ(two.value, 3);
       EXPECT_EQ(one.token, two.token);
       EXPECT_EQ(one.serial, two.serial);  // the same actor
     }
-    const auto before = at_a.of("x").ask_for(5s, total{}).serial;
-    EXPECT_THROW(at_a.of("x").ask_for(5s, fail_now{"broken"}), std::exception);
+    const auto before = at_a.of("x").ask_for(60s, total{}).serial;
+    EXPECT_THROW(at_a.of("x").ask_for(60s, fail_now{"broken"}), std::exception);
     // The failure is told before the mailbox is closed: what comes between ends with the actor.
     for (;;) try {
-        EXPECT_NE(at_a.of("x").ask_for(5s, total{}).serial, before);
+        EXPECT_NE(at_a.of("x").ask_for(60s, total{}).serial, before);
         break;
       } catch (const actor_down&) {
       }
@@ -75,7 +75,7 @@ TEST(shards, of_a_node_that_leaves_are_given_to_others) {
       });
       for (const shard_info& i : at_b.owners()) before.push_back(i.token);
     }
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(at_a.of(std::to_string(i)).ask_for(5s, total{}).value, 0);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(at_a.of(std::to_string(i)).ask_for(60s, total{}).value, 0);
     until([&] { return count(at_a.owners())["a"] == 32; });
     const auto after = at_a.owners();
     for (std::size_t i = 0; i < after.size(); ++i) EXPECT_GE(after[i].token, before[i]);
@@ -90,12 +90,12 @@ TEST(shards, of_a_killed_node_answer_elsewhere_within_the_lease_and_a_second) {
     ASSERT_EQ(blocking([&] { return other.line(); }), "ready\n");
     until([&] { return count(here.owners())["other"] != 0 && count(here.owners())["a"] != 0; });
     std::map<std::string, std::uint64_t> tokens;
-    for (int i = 0; i < 64; ++i) tokens[std::to_string(i)] = here.of(std::to_string(i)).ask_for(5s, total{}).token;
+    for (int i = 0; i < 64; ++i) tokens[std::to_string(i)] = here.of(std::to_string(i)).ask_for(60s, total{}).token;
     other.end(SIGKILL);
     for (const auto& [key, token] : tokens) {
       // The link says after some 0.8 s that the node is gone; then the lease runs out.
       for (;;) try {
-          EXPECT_GE(here.of(key).ask_for(10s, total{}).token, token);
+          EXPECT_GE(here.of(key).ask_for(60s, total{}).token, token);
           break;
         } catch (const actor_down&) {
         }
@@ -114,18 +114,18 @@ TEST(shards, of_a_frozen_node_are_not_used_by_it_when_it_goes_on) {
     std::string key;
     for (int i = 0; key.empty(); ++i)
       if (here.owners()[here.shard_of(std::to_string(i))].node == "other") key = std::to_string(i);
-    const counted before = here.of(key).ask_for(5s, total{});
+    const counted before = here.of(key).ask_for(60s, total{});
     other.signal(SIGSTOP);
     // These get into the frozen process' socket, and are not handled when it goes on: its lease is over.
     for (int i = 0; i < 10; ++i) here.of(key).tell(add{1});
     until([&] { return count(here.owners())["a"] == 32; });
-    const counted after = here.of(key).ask_for(5s, total{});
+    const counted after = here.of(key).ask_for(60s, total{});
     EXPECT_GT(after.token, before.token);
     EXPECT_EQ(after.value, 0);
     other.signal(SIGCONT);
     // It takes part again, by a new lease; the key comes back to it, or stays; either way there is one actor.
     until([&] { return count(here.owners())["other"] != 0; });
-    EXPECT_EQ(here.of(key).ask_for(10s, total{}).value, 0);
+    EXPECT_EQ(here.of(key).ask_for(60s, total{}).value, 0);
   });
 }
 
@@ -133,10 +133,10 @@ TEST(shards, stop_actors_that_are_idle_and_lose_nothing) {
   run([] {
     cluster a{options_for(server().url(), "a")};
     const auto here = a.shards<counter>("idle", {.count = 4, .lease = 1000ms, .passivate_after = 30ms});
-    const std::uint64_t first = here.of("k").ask_for(5s, total{}).serial;
+    const std::uint64_t first = here.of("k").ask_for(60s, total{}).serial;
     until([&] {
       this_fiber::sleep_for(100ms);
-      return here.of("k").ask_for(5s, total{}).serial != first;
+      return here.of("k").ask_for(60s, total{}).serial != first;
     });
     // Each is told something just when it may be stopped.
     const auto before = counter::handled().load();

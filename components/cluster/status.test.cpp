@@ -54,7 +54,7 @@ TEST(node_status, has_links_and_shards_while_the_node_lives) {
       for (std::uint64_t i = 0; i < 100; ++i) n.there.tell(number{i});
       ASSERT_EQ(n.there.ask(order_kept{}), 100);
       const auto set = n.a.shards<counter>("shown", {.count = 8, .lease = 1s});
-      ASSERT_EQ(set.of("key").ask_for(10s, total{}).value, 0);
+      ASSERT_EQ(set.of("key").ask_for(60s, total{}).value, 0);
 
       const auto all = status_tables();
       const std::vector<std::string> link{"test", "a", "b"};

@@ -5,6 +5,7 @@
 #include <ramie/net/testing.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -28,7 +29,11 @@ class served {
   served& operator=(const served&) = delete;
   ~served() {
     server_.stop();
-    fiber_.join();
+    try {
+      fiber_.join();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "the server has failed: " << e.what();
+    }
   }
   [[nodiscard]] net::endpoint at() const { return listener_.local(); }
   [[nodiscard]] std::string port() const { return std::to_string(at().port()); }

@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -384,15 +383,12 @@ TEST(kafka_consumer, tells_errors_of_topics_and_waits_out_those_of_connections) 
     consumer c{to(b, {{"reconnect.backoff.max.ms", "100"}}), {.group = "g", .topics = {"t"}}};
     EXPECT_EQ(c.receive().value, "0");
     b.down();
-    std::optional<std::string> next;
-    scope receiving;  // which ends before the consumer does, also if a record is not delivered
-    receiving.spawn([&] { next = c.receive().value; });
+    auto next = spawn([&] { return c.receive(); });
     while (c.problem().empty()) this_fiber::sleep_for(1ms);
     b.up();
     producer p{sender_to(b)};
     p.send({.topic = "t", .value = "later", .partition = 0});
-    receiving.join();
-    EXPECT_EQ(next, "later");
+    EXPECT_EQ(next.join().value, "later");
     consumer none{to(b, {{"allow.auto.create.topics", "false"}}), {.group = "h", .topics = {"missing"}}};
     rd_kafka_mock_topic_set_error(b.get(), "missing", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
     EXPECT_EQ(name_of_failure([&] { static_cast<void>(none.receive()); }), "UNKNOWN_TOPIC_OR_PART");

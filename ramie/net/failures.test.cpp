@@ -206,11 +206,9 @@ TEST(net_failures, a_storm_of_signals_interrupts_calls_and_nothing_else) {
   struct sigaction action{}, before{};
   action.sa_handler = [](int) {};
   ASSERT_EQ(::sigaction(SIGUSR2, &action, &before), 0);
-  std::atomic<bool> over{false};
-  with_workers([&] {
-    over = false;
-    std::thread storm{[&] {
-      while (!over) {
+  with_workers([] {
+    const std::jthread storm{[](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
         ::kill(::getpid(), SIGUSR2);
         std::this_thread::sleep_for(20us);
       }
@@ -244,8 +242,6 @@ TEST(net_failures, a_storm_of_signals_interrupts_calls_and_nothing_else) {
       }
     });
     s.join();
-    over = true;
-    storm.join();
   });
   ::sigaction(SIGUSR2, &before, nullptr);
 }
@@ -275,7 +271,7 @@ TEST(net_failures, a_poller_that_is_stuck_is_replaced) {
       ends.first.write_all("x");
       // With one worker the echo cannot run before the hog has yielded: it is only made ready.
       if (workers == 1) hogs = false;
-      ASSERT_TRUE(ends.first.read_exactly(back));
+      EXPECT_TRUE(ends.first.read_exactly(back));
     }
     hogs = false;
     hog.join();
@@ -428,7 +424,7 @@ TEST(net_failures, a_dump_names_the_descriptor_and_its_peer) {
     const auto all_there = [&] {
       return std::ranges::all_of(expected, [&](const std::string& e) { return text.find(e) != std::string::npos; });
     };
-    for (int i = 0; i < 1000 && !all_there(); ++i) {  // until all four wait
+    for (int i = 0; i < 60'000 && !all_there(); ++i) {  // until all four wait
       this_fiber::sleep_for(1ms);
       std::FILE* const f = std::tmpfile();
       dump(::fileno(f));

@@ -53,7 +53,7 @@ int deposit_there(const std::string& url, std::int64_t amount) {
   }
   vault->tell(deposit{amount});  // as if it were here
   try {
-    std::printf("balance: %lld\n", static_cast<long long>(vault->ask_for(5s, balance{})));
+    std::printf("balance: %lld\n", static_cast<long long>(vault->ask_for(60s, balance{})));
   } catch (const ramie::actor_down& down) {
     std::printf("the bank is gone: %s\n", down.what());  // node_lost, if its machine is
     return 1;

@@ -106,20 +106,20 @@ void say(const char* what, Ask ask) {
 
 void ask(const ramie::actor_ref<desk>& other) {
 #if UPGRADE_VERSION == 1
-  say("order", [&] { return text_of(other.ask_for(10s, order{"tea", 3})); });
-  say("price", [&] { return other.ask_for(10s, price{5}); });
-  say("parcel", [&] { return other.ask_for(10s, parcel{{"Main Street"}}); });
-  say("invoice", [&] { return other.ask_for(10s, invoice{}); });
+  say("order", [&] { return text_of(other.ask_for(60s, order{"tea", 3})); });
+  say("price", [&] { return other.ask_for(60s, price{5}); });
+  say("parcel", [&] { return other.ask_for(60s, parcel{{"Main Street"}}); });
+  say("invoice", [&] { return other.ask_for(60s, invoice{}); });
 #else
-  say("order", [&] { return text_of(other.ask_for(10s, order{"tea", 3, "hot", {"milk"}})); });
-  say("price", [&] { return other.ask_for(10s, price{"five"}); });
-  say("parcel", [&] { return other.ask_for(10s, parcel{{{"Main Street"}, 1}}); });
-  say("invoice", [&] { return std::to_string(other.ask_for(10s, invoice{})); });
-  say("refund", [&] { return other.ask_for(10s, refund{}); });
+  say("order", [&] { return text_of(other.ask_for(60s, order{"tea", 3, "hot", {"milk"}})); });
+  say("price", [&] { return other.ask_for(60s, price{"five"}); });
+  say("parcel", [&] { return other.ask_for(60s, parcel{{{"Main Street"}, 1}}); });
+  say("invoice", [&] { return std::to_string(other.ask_for(60s, invoice{})); });
+  say("refund", [&] { return other.ask_for(60s, refund{}); });
 #endif
   // What is told and not taken is left out, and what comes behind it is not.
   other.tell(price{});
-  say("after it", [&] { return text_of(other.ask_for(10s, order{"cake", 1})); });
+  say("after it", [&] { return text_of(other.ask_for(60s, order{"cake", 1})); });
 }
 
 }  // namespace upgrade

@@ -59,11 +59,11 @@ std::string state_with(const inspector& page, const std::string& part, const std
 }
 
 TEST(inspectors, show_fibers_actors_and_workers) {
+  event open;  // the actor may wait for it until the runtime ends
   runtime shop{{.workers = 2, .name = "shop"}};
   inspector page{shop};
   shop.run([&] {
     channel<int> numbers;
-    event open;
     auto waiter = spawn(fiber_options{.name = "wanting"}, [&] { (void)numbers.recv(); });
     auto desk = spawn_actor<box>(actor_options{.name = "the \"desk\""}, &open);
     for (int i = 0; i < 5; ++i) desk.tell(letter{});
@@ -217,7 +217,7 @@ TEST(inspectors, show_no_secrets_of_the_program) {
       arrived.wait();
       blocking([&] {
         std::string trace;
-        std::thread recording{[&] { trace = local_post(page, "/api/trace?seconds=1&runtime=shop", mine); }};
+        std::jthread recording{[&] { trace = local_post(page, "/api/trace?seconds=1&runtime=shop", mine); }};
         seen += local_get(page, "/api/state?fibers=2000&actors=2000", mine) + local_get(page, "/metrics", mine) +
                 local_post(page, "/api/dump", mine);
         answer.set();

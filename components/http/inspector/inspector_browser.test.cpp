@@ -9,7 +9,9 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -53,6 +55,8 @@ class browser {
         up = client_.get(at_ + "/status").status() == 200;
       } catch (const net::io_error&) {
         this_fiber::sleep_for(20ms);  // it has not begun to listen
+      } catch (const timeout_error&) {
+        // It is slow to begin.
       }
     }
     const std::string made = post(
@@ -69,7 +73,11 @@ class browser {
   browser(const browser&) = delete;
   browser& operator=(const browser&) = delete;
   ~browser() {
-    static_cast<void>(client_.request(at_ + session_, {.method = "DELETE"}).body());
+    try {
+      static_cast<void>(client_.request(at_ + session_, {.method = "DELETE"}).body());
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "the browser does not end: " << e.what();
+    }
     driver_.kill(SIGTERM);
     (void)driver_.wait();
   }
@@ -94,7 +102,7 @@ class browser {
         .body();
   }
 
-  client client_;
+  client client_{{.response_time = std::chrono::minutes{5}}};
   std::string at_, session_;
   net::child driver_;
 };
@@ -118,12 +126,12 @@ void with_something_to_see(runtime& shop, F f) {
   shop.run([&] {
     channel<int> numbers;
     event open;
+    net::tcp_listener listener = on_any_port();
     scope all;
     for (int i = 0; i < 12; ++i)
       all.spawn(fiber_options{.name = "buyer " + std::to_string(i)}, [&] { (void)numbers.recv(); });
     all.spawn(fiber_options{.name = "<b>\"sly\" & co</b>"}, [&] { open.wait(); });
     all.spawn(fiber_options{.name = "sleeper"}, [&] { (void)open.wait_for(1h); });
-    net::tcp_listener listener = on_any_port();
     all.spawn(fiber_options{.name = "porter"}, [&] {
       try {
         (void)listener.accept();

@@ -158,7 +158,7 @@ TEST(http_2, a_small_head_that_becomes_a_large_one_is_refused) {
 
 TEST(http_2, slow_heads_and_windows_that_stay_closed_end) {
   ramie::run([] {
-    server s{{.header_time = 30ms, .idle = 60ms, .write_time = 40ms}};
+    server s{{.header_time = 500ms, .idle = 1000ms, .write_time = 500ms}};
     s.get("/", [](request&, response& rs) { rs.send("hello"); });
     std::atomic<int> cut{0};
     s.get("/large", [&](request&, response& rs) {

@@ -164,7 +164,7 @@ TEST(http_hostile, limits_on_heads_and_bodies) {
 
 TEST(http_hostile, slow_clients_are_cut_off_and_hold_up_nobody) {
   net::with_workers([] {
-    server s{{.header_time = 300ms, .body_idle = 300ms, .idle = 600ms}};
+    server s{{.header_time = 1000ms, .body_idle = 1000ms, .idle = 2000ms}};
     add_routes(s);
     const served at{s};
     scope all;
@@ -230,7 +230,7 @@ TEST(http_hostile, connections_beyond_the_limit_wait) {
 
 TEST(http_hostile, silent_connections_hold_up_nobody_and_end) {
   ramie::run([] {
-    server s{{.header_time = 300ms, .idle = 300ms}};
+    server s{{.header_time = 1000ms, .idle = 1000ms}};
     add_routes(s);
     const served at{s};
     std::vector<net::tcp_stream> silent;

@@ -186,7 +186,7 @@ TEST(http_websocket, one_sends_while_another_receives) {
 
 TEST(http_websocket, a_silent_peer_is_pinged_then_cut_off) {
   ramie::run([] {
-    server s{{.idle = 20ms}};
+    server s{{.idle = 500ms}};
     bool timed_out = false;
     s.upgrade("/echo", [&](request&, websocket& w) {
       try {
