@@ -1,24 +1,37 @@
 // The process is waited for by its pidfd, which becomes readable when the process has ended: no SIGCHLD handler, no
-// number that another process may have by now. It is started by posix_spawn, which copies no address space; the caller
-// stands still until the new program has been loaded, so that happens on a helper thread.
+// number that another process may have by now. Where the kernel refuses pidfds it is looked for, by its number, now and
+// then. It is started by posix_spawn, which copies no address space; the caller stands still until the new program has
+// been loaded, so that happens on a thread that lives as long as the process (machine/lasting_thread.hpp).
 #include <ramie/net/child.hpp>
 
 #include <ramie/fiber/blocking.hpp>
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/scope.hpp>
+#include <ramie/fiber/this_fiber.hpp>
+#include <ramie/machine/lasting_thread.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/sync/wait_group.hpp>
 #include <ramie/task/io_wait.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <fcntl.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <future>
+#include <mutex>
 #include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -29,25 +42,6 @@ namespace {
 using namespace detail;
 
 constexpr const char* waiting = ramie::detail::io_reason.child;
-
-/// A descriptor until it has an owner.
-class raw_fd {
- public:
-  explicit raw_fd(int fd = -1) noexcept : fd_{fd} {}
-  raw_fd(raw_fd&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-  raw_fd& operator=(raw_fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~raw_fd() {
-    if (fd_ >= 0) system::close(fd_);
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 /// Above the standard ones: else the child's streams would overwrite each other.
 raw_fd above_standard(int fd) {
@@ -153,11 +147,11 @@ void kill_and_wait(pid_t id) noexcept {
   }
 }
 
-system::result wait_now(int process, siginfo_t& how) noexcept {
+system::result wait_now(idtype_t what, id_t process, siginfo_t& how) noexcept {
   how = {};
-  constexpr auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, of Linux 5.4
-  return ::waitid(by_descriptor, static_cast<id_t>(process), &how, WEXITED | WNOHANG) == 0 ? 0 : -errno;
+  return ::waitid(what, process, &how, WEXITED | WNOHANG) == 0 ? 0 : -errno;
 }
+constexpr auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, of Linux 5.4
 
 }  // namespace
 
@@ -172,8 +166,8 @@ std::string child_status::to_string() const {
 child::child(std::vector<std::string> arguments, const child_options& options, std::source_location where) {
   if (arguments.empty()) throw invalid_argument{"ramie: child: no arguments; the first one is the program"};
   for (const std::string& word : arguments) check_no_zero("child: the argument", word);
-  for (const std::string& one : options.environment.value_or(std::vector<std::string>{}))
-    check_no_zero("child: the variable", one);
+  std::vector<std::string> given = options.environment.value_or(std::vector<std::string>{});
+  for (const std::string& one : given) check_no_zero("child: the variable", one);
   check_no_zero("child: the directory", options.directory);
   instructions todo;
   raw_fd own[3], theirs[3];
@@ -184,7 +178,6 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
   todo.close_others();
   todo.reset_signals();
   std::vector<char*> words = pointers_to(arguments);
-  std::vector<std::string> given = options.environment.value_or(std::vector<std::string>{});
   std::vector<char*> variables = pointers_to(given);
   char* const* const environment = options.environment ? variables.data() : environ;
   adopt(in_, own[0]);
@@ -193,10 +186,15 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
 
   const auto [code, pidfd] = blocking(
       [&]() -> std::pair<int, int> {
-        if (const int failed = todo.start(id_, words.data(), environment); failed != 0) return {failed, -1};
+        int failed = 0;
+        auto start = [&] { failed = todo.start(id_, words.data(), environment); };
+        ramie::detail::on_lasting_thread(ramie::detail::duty::starts_children,
+                                         start);  // a helper thread ends, and with it a child with PR_SET_PDEATHSIG
+        if (failed != 0) return {failed, -1};
         const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, id_, 0));
         if (fd >= 0) return {0, fd};
-        const int failed = errno;  // no descriptor left, say: what cannot be waited for must not run
+        if (errno == ENOSYS || errno == EPERM) return {0, -1};  // an old kernel, or a filter in front of it
+        failed = errno;  // no descriptor left, say: what cannot be waited for must not run
         kill_and_wait(id_);
         return {failed, -1};
       },
@@ -206,6 +204,8 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
     system::fail(
         "run \"" + arguments[0] + "\"" + (options.directory.empty() ? "" : " in \"" + options.directory + "\""), -code);
   }
+  by_number_ = pidfd < 0;
+  if (by_number_) return;
   try {
     process_ = handle{pidfd, endings::pass};
   } catch (...) {
@@ -218,6 +218,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
 child::child(child&& other) noexcept
     : process_{std::move(other.process_)},
       id_{std::exchange(other.id_, 0)},
+      by_number_{std::exchange(other.by_number_, false)},
       status_{std::exchange(other.status_, std::nullopt)},
       in_{std::move(other.in_)},
       out_{std::move(other.out_)},
@@ -228,6 +229,7 @@ child& child::operator=(child&& other) noexcept {
   end();
   process_ = std::move(other.process_);
   id_ = std::exchange(other.id_, 0);
+  by_number_ = std::exchange(other.by_number_, false);
   status_ = std::exchange(other.status_, std::nullopt);
   in_ = std::move(other.in_);
   out_ = std::move(other.out_);
@@ -238,7 +240,7 @@ child& child::operator=(child&& other) noexcept {
 child::~child() { end(); }
 
 void child::end() noexcept {
-  if (process_.get() == nullptr || status_) return;
+  if (id_ == 0 || status_) return;
   try {
     kill(SIGKILL);
     shield([&] { wait(); });
@@ -247,12 +249,20 @@ void child::end() noexcept {
   }
 }
 
+namespace {
+/// Held where a number is looked at or used that is its child's only until that has been waited for.
+constinit std::mutex numbers;
+}  // namespace
+
 /// Has it ended? Then its status is known from now on.
 bool child::reap() {
+  std::unique_lock guard{numbers, std::defer_lock};
+  if (by_number_) guard.lock();
   siginfo_t how;
   system::result code;
   do {
-    code = wait_now(process_.fd(), how);
+    code = by_number_ ? wait_now(P_PID, static_cast<id_t>(id_), how)
+                      : wait_now(by_descriptor, static_cast<id_t>(process_.fd()), how);
   } while (code == -EINTR);
   system::check(waiting, code);
   if (how.si_pid == 0) return false;
@@ -263,14 +273,26 @@ bool child::reap() {
 
 child_status child::wait(std::source_location where) {
   if (status_) return *status_;
-  if (process_.get() == nullptr)
-    throw usage_error{"ramie: child: wait() of a child that was moved from or not started"};
+  if (id_ == 0) throw usage_error{"ramie: child: wait() of a child that was moved from or not started"};
+  if (by_number_) {
+    for (std::chrono::milliseconds pause{1}; !reap(); pause = std::min(2 * pause, std::chrono::milliseconds{20}))
+      this_fiber::sleep_for(pause, where);
+    return *status_;
+  }
   const use during{process_.get(), waiting};
   while (!reap()) await_ready(*process_, direction::in, waiting, where);
   return *status_;
 }
 
 void child::kill(int signal) {
+  if (by_number_) {
+    const std::lock_guard guard{numbers};
+    siginfo_t how;
+    // Has this process waited for it elsewhere? Then the number may be another's by now.
+    if (id_ == 0 || status_ || ::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    if (::kill(id_, signal) != 0 && errno != ESRCH) system::fail("kill child " + std::to_string(id_), -errno);
+    return;
+  }
   if (process_.get() == nullptr) return;
   const use during{process_.get(), "kill a child"};
   if (::syscall(SYS_pidfd_send_signal, during.fd(), signal, nullptr, 0) != 0 && errno != ESRCH)
@@ -279,17 +301,126 @@ void child::kill(int signal) {
 
 namespace {
 
-std::string read_all(pipe_reader& from, std::size_t most, const char* which, const std::source_location& where) {
-  std::string all;
+void append(std::string& to, const char* part, std::size_t n, std::size_t most, const char* which) {
+  if (n > most - to.size())
+    throw io_error{
+        "a child's " + std::string{which} + " beyond " + std::to_string(most) + " bytes (child_options::output_most)",
+        io_errc::too_long};
+  to.append(part, n);
+}
+
+void read_all(pipe_reader& from, std::string& to, std::size_t most, const char* which,
+              const std::source_location& where) {
   std::array<std::byte, 4096> part;
-  while (const std::size_t n = from.read_some(part, where)) {
-    if (all.size() + n > most)
-      throw io_error{
-          "a child's " + std::string{which} + " beyond " + std::to_string(most) + " bytes (child_options::output_most)",
-          io_errc::too_long};
-    all.append(reinterpret_cast<const char*>(part.data()), n);
+  try {
+    while (const std::size_t n = from.read_some(part, where))
+      append(to, reinterpret_cast<const char*>(part.data()), n, most, which);
+  } catch (const io_error& e) {
+    if (e.code() != io_errc::closed) throw;  // its time was over
   }
-  return all;
+}
+
+void write_all(pipe_writer& to, std::string_view input, const std::source_location& where) {
+  try {
+    to.write_all(std::as_bytes(std::span{input}), nullptr, where);
+  } catch (const io_error& e) {
+    // It reads only as much as it wants, or its time was over.
+    if (e.code() != std::errc::broken_pipe && e.code() != io_errc::closed) throw;
+  }
+  to.close();
+}
+
+/// What serves the pipes of a child: fibers, or, on a plain thread, where the children of a scope run one after the
+/// other, threads. If one fails, the process and all pipes end, so that the others end, too.
+class companions {
+ public:
+  explicit companions(child& process) : process_{process} { threads_.reserve(3); }
+  companions(const companions&) = delete;
+  companions& operator=(const companions&) = delete;
+  ~companions() { close_all(); }  // or threads would wait for what nobody ends
+
+  template <class F>
+  void spawn(F step) {
+    auto serve = [this, step, begun = counted{running_}]() mutable {
+      const counted until_its_end{std::move(begun)};
+      try {
+        step();
+      } catch (...) {
+        end_process();
+        throw;
+      }
+    };
+    if (ramie::detail::worker::current() != nullptr) return fibers_.spawn(std::move(serve));
+    try {
+      threads_.push_back(std::async(std::launch::async, std::move(serve)));
+    } catch (const std::system_error& e) {
+      throw resource_error{"ramie: run_child: cannot start a thread: " + e.code().message(), e.code().value()};
+    }
+  }
+  /// Waits until all have ended, for so long at most.
+  bool wait_for(std::chrono::nanoseconds limit, const std::source_location& where) {
+    if (limit != std::chrono::nanoseconds::max()) return running_.wait_for(limit, where);
+    running_.wait(where);
+    return true;
+  }
+  void close_all() noexcept {
+    process_.in().close();
+    process_.out().close();
+    process_.err().close();
+  }
+  /// Throws what they throw.
+  void join() {
+    for (auto& one : threads_) one.get();
+    fibers_.join();
+  }
+
+ private:
+  /// One that has not ended, or is not begun: a scope drops those if another one fails.
+  class counted {
+   public:
+    explicit counted(wait_group& in) : in_{&in} { in.add(); }
+    counted(counted&& other) noexcept : in_{std::exchange(other.in_, nullptr)} {}
+    counted& operator=(counted&&) = delete;
+    ~counted() {
+      if (in_ != nullptr) in_->done();
+    }
+
+   private:
+    wait_group* in_;
+  };
+
+  void end_process() noexcept {
+    close_all();
+    try {
+      process_.kill(SIGKILL);
+    } catch (const io_error&) {
+      // It is a privileged program: it may end by itself, since nobody has its pipes.
+    }
+  }
+
+  child& process_;
+  wait_group running_;
+  scope fibers_;
+  std::vector<std::future<void>> threads_;
+};
+
+/// What is in the pipe, of which `kept` is a duplicate, after its reader has ended: not what comes meanwhile.
+void read_rest(const raw_fd& kept, std::string& to, std::size_t most, const char* which) {
+  int left = 0;
+  if (kept.get() < 0 || ::ioctl(kept.get(), FIONREAD, &left) != 0) return;
+  std::array<char, 4096> part;
+  while (left > 0) {
+    const system::result n =
+        system::read(kept.get(), part.data(), std::min(part.size(), static_cast<std::size_t>(left)));
+    if (n == -EINTR) continue;
+    if (n <= 0) return;
+    append(to, part.data(), static_cast<std::size_t>(n), most, which);
+    left -= static_cast<int>(n);
+  }
+}
+
+raw_fd copy_of(const pipe_reader& from) {
+  return raw_fd{from.native_handle() < 0 ? -1 : ::fcntl(from.native_handle(), F_DUPFD_CLOEXEC, 0)};
 }
 
 }  // namespace
@@ -298,24 +429,24 @@ child_output run_child(std::vector<std::string> arguments, std::string_view inpu
                        std::source_location where) {
   for (child_io* io : {&options.in, &options.out, &options.err})
     if (*io == child_io::inherit) *io = child_io::pipe;
-  child process{std::move(arguments), options, where};
   child_output all;
-  scope streams;
-  if (options.in == child_io::pipe)
-    streams.spawn([&] {
-      try {
-        process.in().write_all(std::as_bytes(std::span{input}), nullptr, where);
-      } catch (const io_error& e) {
-        if (e.code() != std::errc::broken_pipe) throw;  // it reads only as much as it wants
-      }
-      process.in().close();
-    });
+  child process{std::move(arguments), options, where};
+  companions streams{process};
+  if (options.in == child_io::pipe) streams.spawn([&] { write_all(process.in(), input, where); });
   if (options.out == child_io::pipe)
-    streams.spawn([&] { all.out = read_all(process.out(), options.output_most, "output", where); });
+    streams.spawn([&] { read_all(process.out(), all.out, options.output_most, "output", where); });
   if (options.err == child_io::pipe)
-    streams.spawn([&] { all.err = read_all(process.err(), options.output_most, "errors", where); });
-  streams.join();
+    streams.spawn([&] { read_all(process.err(), all.err, options.output_most, "errors", where); });
   all.status = process.wait(where);
+  if (streams.wait_for(options.output_wait, where)) {
+    streams.join();
+    return all;
+  }
+  const raw_fd out = copy_of(process.out()), err = copy_of(process.err());
+  streams.close_all();
+  streams.join();
+  read_rest(out, all.out, options.output_most, "output");
+  read_rest(err, all.err, options.output_most, "errors");
   return all;
 }
 

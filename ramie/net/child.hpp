@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <optional>
@@ -31,6 +32,9 @@ struct child_options {
   std::string directory{};                                // to run in; empty: this process's
   std::optional<std::vector<std::string>> environment{};  // "NAME=value" each, all of it; none: this process's
   std::size_t output_most = std::size_t{64} << 20;        // run_child: bytes of out and of err that are kept, each
+  /// run_child: how long it waits for the end of the pipes once the process has ended. Processes that it has started,
+  /// and that live on, may have them. Then what has come by that time is the output.
+  std::chrono::nanoseconds output_wait = std::chrono::nanoseconds::max();
 };
 
 /// How a child ended.
@@ -43,9 +47,11 @@ struct child_status {
   friend bool operator==(const child_status&, const child_status&) noexcept = default;
 };
 
-/// A child process. Its owner waits for it or, by destroying it, kills it: a fiber that is cancelled while it waits
-/// leaves no process behind. All descriptors but the three standard ones are closed in the child; its signal mask is
-/// empty, and signals that this process handles or SIGPIPE have their default actions there.
+/// A child process, started by a thread of the library's own that lives as long as this process; what the kernel keeps
+/// for each thread (capabilities, filters of system calls, niceness) it gets from the thread that starts the first
+/// child of all: so give up privileges before that. Its owner waits for it or, by destroying it, kills it: a fiber that
+/// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones are closed in the
+/// child; its signal mask is empty, and signals that this process handles or SIGPIPE have their default actions there.
 class child {
  public:
   child() noexcept = default;
@@ -63,7 +69,8 @@ class child {
   /// Suspends until the process has ended. May be called again: it returns the same. One fiber at a time. Throws
   /// `cancelled`; io_error (ECHILD) if this process ignores SIGCHLD or has waited for it elsewhere.
   child_status wait(std::source_location where = std::source_location::current());
-  /// Sends a signal; does nothing if the process has ended. Never reaches another process that has its number by now.
+  /// Sends a signal; does nothing if the process has ended. Never reaches another process that has its number by now
+  /// (in a kernel without pidfds: unless this process waits for the child elsewhere in the same instant).
   /// Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
   void kill(int signal = SIGTERM);
   [[nodiscard]] pid_t id() const noexcept { return id_; }
@@ -79,6 +86,7 @@ class child {
 
   detail::handle process_;  // a pidfd
   pid_t id_ = 0;
+  bool by_number_ = false;  // there are no pidfds here: it is looked for now and then
   std::optional<child_status> status_;
   pipe_writer in_;
   pipe_reader out_, err_;
@@ -89,8 +97,9 @@ struct child_output {
   std::string out, err;
 };
 /// Runs a child to its end: gives it `input`, collects what it writes. `in`, `out` and `err` of the options that are
-/// `inherit` become pipes. Suspends. Throws what `child` throws; io_errc::too_long if there is more output than
-/// options.output_most; then, as by any exception, the process is killed.
+/// `inherit` become pipes. Suspends (a plain thread blocks, and starts a thread for each pipe). Throws what `child`
+/// throws; io_errc::too_long if there is more output than options.output_most; then, as by any exception, the process
+/// is killed.
 child_output run_child(std::vector<std::string> arguments, std::string_view input = {}, child_options options = {},
                        std::source_location where = std::source_location::current());
 

@@ -1,6 +1,8 @@
+#include <ramie/base/testing.hpp>
 #include <ramie/net/testing.hpp>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 namespace ramie::net {
 namespace {
@@ -223,6 +226,79 @@ TEST(net_child, moves) {
     EXPECT_TRUE(is_gone(second));
     EXPECT_EQ(a.wait().code, 4);
   });
+}
+
+/// Processes that it has started live on, and have its output.
+TEST(net_child, is_waited_for_no_longer_than_its_output_may_take) {
+  const auto run = [] {
+    const child_output all =
+        run_child({"sh", "-c", "sleep 1000 & echo $!; exit 7"}, {}, {.output_wait = std::chrono::milliseconds{20}});
+    EXPECT_EQ(all.status.code, 7);
+    EXPECT_EQ(::kill(static_cast<pid_t>(std::stol("0" + all.out)), SIGKILL), 0) << all.out;  // it lives still
+    EXPECT_EQ(code_of([] {
+                run_child({"sh", "-c", "yes & exit 0"}, {},
+                          {.output_most = 100'000, .output_wait = std::chrono::milliseconds{20}});
+              }),
+              io_errc::too_long);
+  };
+  with_workers(run);
+  run();  // on a plain thread
+}
+
+/// The kernel takes the thread that started it for its parent.
+TEST(net_child, lives_longer_than_the_thread_that_asked_for_it) {
+  child c;
+  std::error_code missing;
+  std::thread{[&] {
+    missing = code_of([&c] {
+      c = child({"setpriv", "--pdeathsig", "KILL", "sh", "-c", "echo ready; read word; exit 3"},
+                {.in = child_io::pipe, .out = child_io::pipe});
+      std::array<std::byte, 10> some;
+      c.out().read_some(some);  // it has asked
+    });
+  }}.join();
+  if (missing == std::errc::no_such_file_or_directory) GTEST_SKIP() << "setpriv is not there";
+  ASSERT_EQ(missing, std::error_code{});
+  c.in().close();
+  EXPECT_EQ(c.wait(), (child_status{3, 0}));
+}
+
+#if RAMIE_CAN_REFUSE_CALLS
+void run_without_pidfds(int code) {
+  refuse_calls(SYS_pidfd_open, code);
+  with_workers([] {
+    EXPECT_EQ(run_child({"tr", "a-z", "A-Z"}, "loud").out, "LOUD");
+    child slow{{"sleep", "1000"}};
+    auto waiting = spawn([&] { return slow.wait(); });
+    this_fiber::sleep_for(2ms);
+    slow.kill();
+    EXPECT_EQ(waiting.join().signal, SIGTERM);
+    child moved = std::move(slow);
+    slow.kill();  // nobody; certainly not this process
+    pid_t id = 0;
+    {
+      const child left{{"sleep", "1000"}};
+      id = left.id();
+    }
+    EXPECT_TRUE(is_gone(id));
+  });
+  ::_exit(::testing::Test::HasFailure() ? 8 : 7);
+}
+TEST(net_child, is_looked_for_where_there_are_no_pidfds) {
+  if (ramie::detail::testing::emulated()) GTEST_SKIP() << "an emulator makes the calls itself";
+  GTEST_FLAG_SET(death_test_style, ramie::detail::testing::death_test_style());
+  for (const int code : {EPERM, ENOSYS}) EXPECT_EXIT(run_without_pidfds(code), ::testing::ExitedWithCode(7), "");
+}
+#endif
+
+TEST(net_child, of_a_plain_thread_is_given_input_while_its_output_is_read) {
+  const std::string much(1'000'000, 'x');
+  EXPECT_EQ(run_child({"cat"}, much).out, much);
+  EXPECT_EQ(code_of([] { run_child({"yes"}, {}, {.output_most = 100'000}); }), io_errc::too_long);
+  EXPECT_EQ(code_of([&] { run_child({"sh", "-c", "cat >&2"}, much, {.output_most = 100'000}); }), io_errc::too_long);
+  EXPECT_EQ(code_of([&] { run_child({"sh", "-c", "sleep 5 & yes >&2"}, {}, {.output_most = 100'000}); }),
+            io_errc::too_long);
+  EXPECT_EQ(code_of([&] { run_child({"yes"}, {}, {.output_most = 100'000, .output_wait = 60s}); }), io_errc::too_long);
 }
 
 TEST(net_child, of_a_plain_thread) {

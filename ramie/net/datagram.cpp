@@ -1,11 +1,15 @@
 #include <ramie/net/datagram.hpp>
 
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/poll/traffic.hpp>
 #include <ramie/task/io_wait.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <string>
 
 namespace ramie::net {
@@ -26,6 +30,26 @@ int bound(int type, endpoint at) {
     system::fail(what, code);
   }
   return static_cast<int>(fd);
+}
+
+/// The kernel does not tell when another sender's messages have left the mailbox of a local socket, unless this one is
+/// connected to it. So it is also tried again after a while.
+template <class Attempt>
+system::result retry_unannounced(descriptor& d, Attempt attempt, const std::source_location& where) {
+  taken_edge edge{d, direction::out, false};
+  for (std::chrono::milliseconds pause{1};;) {
+    give_way();
+    const system::result n = attempt(d.fd);
+    if (n == -EINTR) continue;
+    if (n != -EAGAIN) return n;
+    found_nothing(d, direction::out);
+    try {
+      with_timeout(pause, [&] { await_ready(d, direction::out, sending, where); });
+      edge.set(true);
+    } catch (const timeout_error&) {
+      pause = std::min(2 * pause, std::chrono::milliseconds{50});
+    }
+  }
 }
 
 template <class Socket, class Make>
@@ -87,8 +111,9 @@ void message_socket::send_message(const endpoint* to, std::span<const std::byte>
     message.msg_name = const_cast<sockaddr*>(to->data());
     message.msg_namelen = to->size();
   }
-  const system::result n =
-      retry_writing(*handle_, sending, where, [&](int fd) { return system::send_message(fd, message); });
+  const auto attempt = [&](int fd) { return system::send_message(fd, message); };
+  const system::result n = to != nullptr && to->family() == AF_UNIX ? retry_unannounced(*handle_, attempt, where)
+                                                                    : retry_writing(*handle_, sending, where, attempt);
   if (n < 0) system::fail(to == nullptr ? std::string{sending} : "send to " + to->to_string(), n);
   count_written(n);
 }

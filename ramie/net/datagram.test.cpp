@@ -74,5 +74,26 @@ TEST(net_datagrams, wait_for_room_and_end_in_order) {
   });
 }
 
+/// No event tells that another sender's messages have left the mailbox.
+TEST(net_datagrams, wait_for_room_that_another_sender_took) {
+  with_workers([] {
+    const endpoint at = endpoint::local("@ramie_mailbox_" + std::to_string(::getpid()));
+    unix_datagram mailbox{at};
+    unix_datagram greedy = std::move(unix_datagram::pair().first), late = std::move(unix_datagram::pair().first);
+    int sent = 0;
+    EXPECT_THROW(with_timeout(20ms,
+                              [&] {
+                                for (;; ++sent) greedy.send_to(at, bytes_of("x"));
+                              }),
+                 timeout_error);
+    auto waiting = spawn([&] { late.send_to(at, bytes_of("late")); });
+    this_fiber::sleep_for(2ms);
+    std::array<std::byte, 10> some;
+    for (int i = 0; i < sent; ++i) EXPECT_EQ(mailbox.receive(some), 1u);
+    EXPECT_EQ(mailbox.receive(some), 4u);
+    waiting.join();
+  });
+}
+
 }  // namespace
 }  // namespace ramie::net

@@ -337,28 +337,16 @@ std::string name_beside(const std::string& path) {
   return path + "." + std::to_string(random ^ names.fetch_add(1, std::memory_order_relaxed)) + ".new";
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-}
-
-struct owned_fd {
-  int fd;
-  ~owned_fd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 /// What of the permissions of a file goes to the one that replaces it. A group that it cannot have gets no more than
 /// others.
 void hand_on(const struct stat& from, int fd) noexcept {
   struct stat now{};
   if (::fstat(fd, &now) != 0) return;
   mode_t mode = from.st_mode & 0777;
-  const bool is_theirs = (now.st_uid == from.st_uid && now.st_gid == from.st_gid) ||
-                         ::fchown(fd, from.st_uid, from.st_gid) == 0 ||
-                         (now.st_gid == from.st_gid || ::fchown(fd, static_cast<uid_t>(-1), from.st_gid) == 0);
-  if (!is_theirs) mode &= ~mode_t{070} | static_cast<mode_t>((mode & 07) << 3);
+  // A process without privileges may at best choose the group.
+  if (now.st_uid != from.st_uid) static_cast<void>(::fchown(fd, from.st_uid, static_cast<gid_t>(-1)));
+  if (now.st_gid != from.st_gid && ::fchown(fd, static_cast<uid_t>(-1), from.st_gid) != 0)
+    mode &= ~mode_t{070} | static_cast<mode_t>((mode & 07) << 3);
   // Where the file system has no permissions of its own for each file, nothing is lost.
   if ((now.st_mode & 0777) != mode) static_cast<void>(::fchmod(fd, mode));
 }
@@ -379,7 +367,7 @@ system::result replace(const std::string& path, std::string_view content, mode_t
   for (int tries = 0; code < 0 && (tries == 0 || code == -EEXIST) && tries < 100; ++tries)
     code = opened(other = name_beside(path), O_CREAT | O_EXCL);
   if (code < 0) return code;
-  const owned_fd fresh{static_cast<int>(code)};
+  const raw_fd fresh{static_cast<int>(code)};
   struct left_over {
     const std::string* name = nullptr;
     ~left_over() {
@@ -388,18 +376,19 @@ system::result replace(const std::string& path, std::string_view content, mode_t
   } left;
   if (!nameless) left.name = &other;
   std::size_t done = 0;
-  code = repeat(content.size(), done,
-                [&] { return ::write(fresh.fd, content.data() + done, std::min(content.size() - done, bytes_most)); });
-  if (code == 0 && is_there) hand_on(before, fresh.fd);
-  if (code == 0) code = uninterrupted([&] { return ::fsync(fresh.fd); });
+  code = repeat(content.size(), done, [&] {
+    return ::write(fresh.get(), content.data() + done, std::min(content.size() - done, bytes_most));
+  });
+  if (code == 0 && is_there) hand_on(before, fresh.get());
+  if (code == 0) code = uninterrupted([&] { return ::fsync(fresh.get()); });
   // For its new name. A folder that may not be read cannot be synced.
   const system::result where =
       uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  const owned_fd place{static_cast<int>(where)};
+  const raw_fd place{static_cast<int>(where)};
   if (code == 0 && where < 0 && where != -EACCES) code = where;
   if (code < 0) return code;
   if (nameless) {
-    const std::string self = "/proc/self/fd/" + std::to_string(fresh.fd);
+    const std::string self = "/proc/self/fd/" + std::to_string(fresh.get());
     do {
       other = name_beside(path);
       code = ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, other.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
@@ -409,8 +398,8 @@ system::result replace(const std::string& path, std::string_view content, mode_t
   }
   if (::rename(other.c_str(), path.c_str()) != 0) return -errno;
   left.name = nullptr;
-  if (place.fd < 0) return 0;
-  code = uninterrupted([&] { return ::fsync(place.fd); });
+  if (place.get() < 0) return 0;
+  code = uninterrupted([&] { return ::fsync(place.get()); });
   return code == -EINVAL || code == -EBADF ? 0 : code;  // some file systems have no such call for folders
 }
 

@@ -83,16 +83,12 @@ void remove_stale(const endpoint& at) {
   struct stat what{};
   if (path.front() == '@' || ::lstat(path.c_str(), &what) != 0 || !S_ISSOCK(what.st_mode)) return;
   // Of another type, so that a live listener gets no connection by this: it is EPROTOTYPE then.
-  const auto fd = static_cast<int>(system::socket(AF_UNIX, SOCK_DGRAM, 0));
-  if (fd < 0) return;
-  if (system::connect(fd, at.data(), at.size()) == -ECONNREFUSED) ::unlink(path.c_str());
-  system::close(fd);
+  const raw_fd fd{static_cast<int>(system::socket(AF_UNIX, SOCK_DGRAM, 0))};
+  if (fd.get() >= 0 && system::connect(fd.get(), at.data(), at.size()) == -ECONNREFUSED) ::unlink(path.c_str());
 }
 
-bool has_ended(descriptor& d) noexcept { return (d.users.load(std::memory_order_acquire) & descriptor::closing) != 0; }
-
 [[noreturn]] void fail_accepting(descriptor& d, system::result code) {
-  if (has_ended(d)) throw io_error{accepting, io_errc::closed};
+  if (is_closing(d)) throw io_error{accepting, io_errc::closed};
   system::fail(accepting, code);
 }
 
@@ -106,11 +102,10 @@ void listener::close() noexcept {
   handle_.close();
   // Those that wait in accept give the number back later. So that the address is free now, it becomes that of another
   // file.
-  const system::result other = during ? system::socket(AF_UNIX, SOCK_STREAM, 0) : -1;
-  if (other < 0) return;
+  const raw_fd other{during ? static_cast<int>(system::socket(AF_UNIX, SOCK_STREAM, 0)) : -1};
+  if (other.get() < 0) return;
   if (poller* p = handle_.get()->registered.load(std::memory_order_acquire); p != nullptr) p->remove(*handle_);  // N5
-  ::dup3(static_cast<int>(other), handle_.fd(), O_CLOEXEC);
-  system::close(static_cast<int>(other));
+  ::dup3(other.get(), handle_.fd(), O_CLOEXEC);
 }
 
 endpoint listener::local() const {
@@ -118,7 +113,7 @@ endpoint listener::local() const {
   sockaddr_storage at{};
   socklen_t size = 0;
   system::check("getsockname", system::local_name(during.fd(), at, size));
-  if (has_ended(*handle_)) throw io_error{"getsockname", io_errc::closed};  // it may be another file's by now
+  if (is_closing(*handle_)) throw io_error{"getsockname", io_errc::closed};  // it may be another file's by now
   return endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
 }
 
@@ -134,10 +129,7 @@ handle listener::accept_one(const std::source_location& where) {
     if (fd >= 0) return taken(fd, from);
     if (is_shortage(fd)) {
       pauses_.fetch_add(1, std::memory_order_relaxed);
-      const struct unused_edge {
-        descriptor& d;
-        ~unused_edge() { set_ready(d, direction::in); }
-      } edge{*handle_};
+      const taken_edge edge{*handle_, direction::in};
       this_fiber::sleep_for(pause, where);
     } else if (!concerns_one_connection(fd)) {
       fail_accepting(*handle_, fd);
@@ -174,11 +166,9 @@ class unix_listener::name_lock {
     if (path.empty())
       throw invalid_argument{"ramie: unix_listener: " + at.to_string() + " is not the address of a local socket"};
     if (path.front() == '@') return;
-    const std::size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-    fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd_ = raw_fd{::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     // A listener has it for an instant; a program of another kind may have it for its own ends.
-    for (int tries = 0; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < 1000; ++tries) {
+    for (int tries = 0; fd_.get() >= 0 && ::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && tries < 1000; ++tries) {
       if (errno != EWOULDBLOCK && errno != EINTR) break;
       ramie::detail::os_sleep(1'000'000);
     }
@@ -186,21 +176,20 @@ class unix_listener::name_lock {
   name_lock(const name_lock&) = delete;
   name_lock& operator=(const name_lock&) = delete;
   ~name_lock() {
-    if (fd_ < 0) return;
-    ::flock(fd_, LOCK_UN);  // a child of fork may have the descriptor, too
-    system::close(fd_);
+    if (fd_.get() >= 0) ::flock(fd_.get(), LOCK_UN);  // a child of fork may have the descriptor, too
   }
 
  private:
-  int fd_ = -1;
+  raw_fd fd_;
 };
 
 unix_listener::unix_listener(const endpoint& at, int backlog) : unix_listener{at, backlog, name_lock{at}} {}
 
 unix_listener::unix_listener(const endpoint& at, int backlog, const name_lock& /*held*/)
     : listener{(remove_stale(at), at), {.backlog = backlog}}, at_{at} {
+  const std::string path = at.address();
   struct stat made{};
-  if (at.address().front() == '@' || ::lstat(at.address().c_str(), &made) != 0) return;
+  if (path.front() == '@' || ::lstat(path.c_str(), &made) != 0) return;
   device_ = made.st_dev;
   inode_ = made.st_ino;
   has_file_ = true;
@@ -232,7 +221,7 @@ void unix_listener::close() noexcept {
 }
 
 void unix_listener::remove_file() noexcept {
-  // Whoever closes it, too, waits here, and then closes it.
+  // A second closer waits here, and then closes it.
   const std::lock_guard guard{files_};
   if (!std::exchange(has_file_, false) || handle_.get() == nullptr) return;
   const possible_use during{*handle_};

@@ -27,16 +27,11 @@ bool io_waitable::attempt() {
 
 /// During a use, by the one that has taken `ready`, or that an edge has served.
 bool io_waitable::look_at_it() {
-  struct again {
-    io_waitable& self;
-    bool there = true;
-    ~again() {
-      if (there) set_ready(*self.d_, self.way_);
-    }
-  } set{*this};
-  set.there = look(d_->fd);
-  if (!set.there) found_nothing(*d_, way_);
-  return set.there;
+  taken_edge edge{*d_, way_};
+  const bool there = look(d_->fd);
+  edge.set(there);
+  if (!there) found_nothing(*d_, way_);
+  return there;
 }
 
 bool io_waitable::look(int fd) { return system::is_ready(fd, way_ == direction::in ? POLLIN | POLLRDHUP : POLLOUT); }

@@ -4,9 +4,12 @@
 //  G2 A waiter takes the lowest bit of `pending` if there is one, else waits for an edge of the eventfd (a duplicate of it).
 //     A write after the look at `pending` is an edge after it, so none is missed.
 //  G3 Two signals may come in one edge, which wakes one waiter. It sets `ready` for those that it leaves.
+//  G4 A signal that is blocked where the object is made may be blocked in all threads: supervisors start programs so.
+//     While it is wanted, a thread takes it that has nothing else to do, and lives as long as the process.
 #include <ramie/net/signals.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/machine/lasting_thread.hpp>
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/task/io_wait.hpp>
@@ -20,6 +23,7 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <exception>
 #include <mutex>
 #include <string>
 
@@ -43,6 +47,7 @@ constinit std::array<slot, slots_most> slots{};
 constinit std::mutex table_lock;
 constinit std::array<std::uint32_t, signals_most + 1> users{};  // table_lock
 struct sigaction previous[signals_most + 1];                    // table_lock
+constinit std::uint64_t unblocked = 0;                          // table_lock: on the lasting thread (G4)
 
 std::uint64_t bit_of(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
 
@@ -82,13 +87,34 @@ std::uint32_t take_slot() {
   throw usage_error{"ramie: signals: at most " + std::to_string(slots_most) + " such objects can exist"};
 }
 
+void block_on_lasting_thread(int how, int signal) {
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, signal);
+  auto change = [&] { ::pthread_sigmask(how, &one, nullptr); };
+  ramie::detail::on_lasting_thread(ramie::detail::duty::takes_signals, change);
+}
+
+/// With table_lock held. From then on it stays pending if it comes, as it would without this object.
+void block_again(int signal) noexcept {
+  if ((unblocked & bit_of(signal)) == 0) return;
+  unblocked &= ~bit_of(signal);
+  try {
+    block_on_lasting_thread(SIG_BLOCK, signal);
+  } catch (const std::exception&) {
+    // In a child of fork the thread is not there, and there is none for it.
+  }
+}
+
 /// With table_lock held.
 void give_up(slot& s) noexcept {
-  const std::uint64_t wanted = s.wanted.exchange(0, std::memory_order_acq_rel);
-  for (std::uint64_t left = wanted; left != 0; left &= left - 1) {
+  for (std::uint64_t left = s.wanted.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
     const int signal = std::countr_zero(left) + 1;
-    if (--users[static_cast<std::size_t>(signal)] == 0) ::sigaction(signal, &previous[signal], nullptr);
+    if (--users[static_cast<std::size_t>(signal)] != 0) continue;
+    block_again(signal);
+    ::sigaction(signal, &previous[signal], nullptr);
   }
+  s.wanted.store(0, std::memory_order_release);
   s.taken = false;
 }
 
@@ -104,6 +130,8 @@ signals::signals(std::initializer_list<int> which) {
     const int copy = ::fcntl(s.event.load(std::memory_order_relaxed), F_DUPFD_CLOEXEC, 0);
     if (copy < 0) system::fail("signals: dup", -errno);
     handle_ = handle::owning(copy, endings::pass);
+    sigset_t blocked_here;
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked_here);
     for (const int signal : which) {
       if ((s.wanted.load(std::memory_order_relaxed) & bit_of(signal)) != 0) continue;
       std::uint32_t& n = users[static_cast<std::size_t>(signal)];
@@ -114,6 +142,9 @@ signals::signals(std::initializer_list<int> which) {
       if (n == 0 && ::sigaction(signal, &action, &previous[signal]) != 0) system::fail("signals: sigaction", -errno);
       ++n;
       s.wanted.fetch_or(bit_of(signal), std::memory_order_release);
+      if (::sigismember(&blocked_here, signal) != 1) continue;
+      block_on_lasting_thread(SIG_UNBLOCK, signal);  // G4
+      unblocked |= bit_of(signal);
     }
   } catch (...) {
     give_up(s);

@@ -94,6 +94,22 @@ TEST(net_signals, may_be_raised_on_a_spare_thread) {
   });
 }
 
+/// Some supervisors start programs so.
+TEST(net_signals, that_are_blocked_everywhere_arrive) {
+  sigset_t one, before;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, SIGUSR2);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &one, &before), 0);
+  with_workers([] {
+    for (int i = 0; i < 3; ++i) {
+      signals s{SIGUSR2};
+      ::kill(::getpid(), SIGUSR2);
+      EXPECT_EQ(with_timeout(60s, [&] { return s.wait(); }), SIGUSR2);
+    }
+  });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(net_signals, waits_end_by_close) {
   with_workers([] {
     signals s{SIGUSR1};

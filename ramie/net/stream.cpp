@@ -158,10 +158,7 @@ void stream::wait_writable(std::source_location where) {
   wait_until_ready(*handle_, direction::out, writing, where);
 }
 
-bool stream::is_open() const noexcept {
-  const descriptor* d = handle_.get();
-  return d != nullptr && (d->users.load(std::memory_order_acquire) & descriptor::closing) == 0;
-}
+bool stream::is_open() const noexcept { return handle_.get() != nullptr && !is_closing(*handle_); }
 
 // ---- sockets -------------------------------------------------------------------------------------------------------
 

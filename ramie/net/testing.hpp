@@ -5,12 +5,17 @@
 #include <ramie/ramie.hpp>
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -108,6 +113,26 @@ class shared_server : public ::testing::Environment {
     return one;
   }
 };
+
+// A filter of one architecture; TSan's runtime does not outlive the death test that such a process is.
+#if defined(__x86_64__) && !RAMIE_TSAN
+#define RAMIE_CAN_REFUSE_CALLS 1
+/// From now on the kernel refuses this system call to the process, as container runtimes do; ends with 77 where it
+/// cannot be told to.
+inline void refuse_calls(long number, int code) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(code)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    ::_exit(77);
+}
+#else
+#define RAMIE_CAN_REFUSE_CALLS 0
+#endif
 
 /// Bytes that depend on their place, so that a lost, doubled or moved byte is noticed.
 inline std::byte byte_at(std::uint64_t i) noexcept {

@@ -166,14 +166,9 @@ void active_note::take_and_tell() {
   }
   std::error_code why = io_errc::closed;
   taken what = taken::ended;
-  struct unused_edge {
-    descriptor* d;
-    ~unused_edge() {
-      if (d != nullptr) set_ready(*d, direction::in);
-    }
-  } unused{d};
+  taken_edge its_edge{*d, direction::in};
   if (const possible_use during{*d}; during) what = type->take(*this, why);
-  if (what != taken::later) unused.d = nullptr;
+  its_edge.set(what == taken::later);
   switch (what) {
     case taken::nothing: found_nothing(*d, direction::in); return;
     case taken::later:

@@ -6,6 +6,7 @@
 
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/poller.hpp>
+#include <ramie/stack/system.hpp>
 #include <ramie/task/io_wait.hpp>
 #include <ramie/worker/worker.hpp>
 
@@ -13,6 +14,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace ramie::net::detail {
@@ -22,7 +24,8 @@ namespace {
 using ramie::detail::claimed_waits;
 using ramie::detail::os_mutex;
 
-/// N5: records that are free. They keep their generation.
+/// N5: records that are free. They keep their generation. They are not from malloc: an event has no place for the tag
+/// in an address's high bits by which some allocators tell their blocks apart (aarch64).
 class free_records {
  public:
   descriptor* take() {
@@ -33,10 +36,12 @@ class free_records {
         return d;
       }
     }
-    // Several at once: malloc needs twice the memory for one, because of its alignment.
-    auto* const fresh = new descriptor[at_once];
-    for (std::size_t i = 1; i < at_once; ++i) give(&fresh[i]);
-    return &fresh[0];
+    const std::size_t size = ramie::detail::page_size();
+    auto* const page = static_cast<std::byte*>(ramie::detail::calls().map(size));
+    if (page == nullptr) throw std::bad_alloc{};
+    for (std::size_t at = sizeof(descriptor); at + sizeof(descriptor) <= size; at += sizeof(descriptor))
+      give(::new (page + at) descriptor{});
+    return ::new (page) descriptor{};
   }
   void give(descriptor* d) noexcept {
     const std::lock_guard guard{lock_};
@@ -45,7 +50,6 @@ class free_records {
   }
 
  private:
-  static constexpr std::size_t at_once = 31;  // with what malloc adds, a page
   os_mutex lock_;
   descriptor* first_ = nullptr;
 };

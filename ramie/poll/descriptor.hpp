@@ -104,6 +104,10 @@ void found_nothing(descriptor& d, direction way) noexcept;
 [[nodiscard]] inline bool is_drained_by(const descriptor& d, std::int64_t n, std::size_t size) noexcept {
   return n > 0 && static_cast<std::size_t>(n) < size && !d.short_reads.load(std::memory_order_relaxed);
 }
+/// N4: has it been closed? Any thread; does not suspend.
+[[nodiscard]] inline bool is_closing(const descriptor& d) noexcept {
+  return (d.users.load(std::memory_order_acquire) & descriptor::closing) != 0;
+}
 /// N6. Any thread; does not suspend.
 void set_all_ready(descriptor& d) noexcept;
 
@@ -115,6 +119,23 @@ void set_all_ready(descriptor& d) noexcept;
 [[nodiscard]] bool set_sink(descriptor& d, edge_sink& s);
 /// False: it has been taken out, and was called or is about to be.
 [[nodiscard]] bool take_sink_back(descriptor& d, edge_sink& s) noexcept;
+
+/// N2: an edge that a call has taken. Sets `ready` again at its end, also by an exception, unless nothing is left.
+class taken_edge {
+ public:
+  taken_edge(descriptor& d, direction way, bool taken = true) noexcept : d_{d}, way_{way}, taken_{taken} {}
+  ~taken_edge() {
+    if (taken_) set_ready(d_, way_);
+  }
+  taken_edge(const taken_edge&) = delete;
+  taken_edge& operator=(const taken_edge&) = delete;
+  void set(bool taken) noexcept { taken_ = taken; }
+
+ private:
+  descriptor& d_;
+  direction way_;
+  bool taken_;
+};
 
 /// A call under way, unless it is closed.
 class possible_use {

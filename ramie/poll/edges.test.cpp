@@ -72,17 +72,23 @@ TEST(net_edges, come_once_for_all_lines_of_a_terminal) {
   });
 }
 
+/// Reads end where bytes come with a descriptor.
+template <class Stream>
+void expect_all_of_a_cut_message(unix_stream& from, Stream& to) {
+  from.write_all("before");
+  from.send_descriptors(std::array{from.native_handle()}, bytes_of("with"));
+  from.write_all("after");
+  std::string all;
+  while (all.size() < 15) all += some_of(to);
+  EXPECT_EQ(all, "beforewithafter");
+}
+
 TEST(net_edges, come_once_for_bytes_before_and_after_a_descriptor) {
   with_workers([] {
     for (const bool waited : {false, true}) {
       auto [a, b] = unix_stream::pair();
       if (waited) static_cast<void>(waits_in_read(b));
-      a.write_all("before");
-      a.send_descriptors(std::array{a.native_handle()}, bytes_of("with"));
-      a.write_all("after");
-      std::string all;
-      while (all.size() < 15) all += some_of(b);
-      EXPECT_EQ(all, "beforewithafter");
+      expect_all_of_a_cut_message(a, b);
     }
   });
 }
@@ -109,11 +115,7 @@ TEST(net_edges, of_a_tcp_listener_at_a_name_are_those_of_local_sockets) {
     tcp_stream b = l.accept();
     unix_stream a = client.join();
     static_cast<void>(waits_in_read(b));
-    a.send_descriptors(std::array{a.native_handle()}, bytes_of("with"));
-    a.write_all("after");
-    std::string all;
-    while (all.size() < 9) all += some_of(b);
-    EXPECT_EQ(all, "withafter");
+    expect_all_of_a_cut_message(a, b);
   });
 }
 
@@ -125,11 +127,7 @@ TEST(net_edges, of_an_adopted_socket_are_those_of_its_kind) {
     auto a = unix_stream::adopt(both[0]);
     auto b = tcp_stream::adopt(both[1]);
     EXPECT_TRUE(waits_in_read(b));
-    a.send_descriptors(std::array{a.native_handle()}, bytes_of("with"));
-    a.write_all("after");
-    std::string all;
-    while (all.size() < 9) all += some_of(b);
-    EXPECT_EQ(all, "withafter");
+    expect_all_of_a_cut_message(a, b);
   });
 }
 

@@ -38,20 +38,14 @@ system::result retry_reading(descriptor& d, const char* what, const std::source_
 /// have told of more room than was needed, or the attempt throws, and the next wait may be another fiber's.
 template <class Attempt>
 system::result retry_writing(descriptor& d, const char* what, const std::source_location& where, Attempt attempt) {
-  struct used_edge {
-    descriptor& d;
-    bool waited = false;
-    ~used_edge() {
-      if (waited) set_ready(d, direction::out);
-    }
-  } edge{d};
+  taken_edge edge{d, direction::out, false};
   for (;;) {
     give_way();
     const system::result n = attempt(d.fd);
     if (n == -EAGAIN) {
       found_nothing(d, direction::out);
       await_ready(d, direction::out, what, where);
-      edge.waited = true;
+      edge.set(true);
     } else if (n != -EINTR) {
       return n;
     }

@@ -6,11 +6,7 @@
 #include <ramie/poll/poller.hpp>
 
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -212,23 +208,9 @@ TEST(net_ring, with_reads_under_way_is_no_deadlock_and_outlives_a_fork) {
 
 // ---- refusals ------------------------------------------------------------------------------------------------------
 
-#if defined(__x86_64__) && \
-    !RAMIE_TSAN  // a filter of one architecture; TSan's runtime does not outlive such a death test
-/// From now on the kernel refuses this system call to the process, as container runtimes do.
-void refuse(long number, int code) {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(code)),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{std::size(filter), filter};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    ::_exit(77);
-}
-
+#if RAMIE_CAN_REFUSE_CALLS
 void read_with_refusal(int code, const char* message) {
-  if (code != 0) refuse(SYS_io_uring_setup, code);
+  if (code != 0) refuse_calls(SYS_io_uring_setup, code);
   runtime rt{{.workers = 2}};
   bool right = false;
   rt.run([&] {
@@ -263,7 +245,7 @@ TEST(net_ring, works_or_is_replaced_where_no_memory_may_be_locked) {
 }
 
 void wait_without_epoll() {
-  refuse(SYS_epoll_create1, EPERM);
+  refuse_calls(SYS_epoll_create1, EPERM);
   runtime rt{{.workers = 2}};
   std::string message;
   rt.run([&] {

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -146,3 +147,12 @@ bool is_ready(int fd, short events) noexcept {
 void close(int fd) noexcept { ::close(fd); }
 
 }  // namespace ramie::net::detail::system
+
+namespace ramie::net::detail {
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+}  // namespace ramie::net::detail

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace ramie::net::detail::system {
 
@@ -50,3 +51,29 @@ bool is_ready(int fd, short events) noexcept;  // poll(2)'s, at once
 void close(int fd) noexcept;
 
 }  // namespace ramie::net::detail::system
+
+namespace ramie::net::detail {
+
+/// A descriptor until it has another owner; negative: none.
+class raw_fd {
+ public:
+  explicit raw_fd(int fd = -1) noexcept : fd_{fd} {}
+  raw_fd(raw_fd&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
+  raw_fd& operator=(raw_fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~raw_fd() {
+    if (fd_ >= 0) system::close(fd_);
+  }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+/// Of a path: "." and "/" where it names none.
+[[nodiscard]] std::string folder_of(const std::string& path);
+
+}  // namespace ramie::net::detail

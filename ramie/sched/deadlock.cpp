@@ -20,6 +20,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/machine/cpu_time.hpp>
+#include <ramie/machine/lasting_thread.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/task/wait.hpp>
 
@@ -52,7 +53,7 @@ bool nothing_can_wake_a_fiber(scheduler& of, const waiting_threads& outside) noe
   const std::size_t own_threads = of.threads_if_at_rest();
   if (own_threads == 0) return false;
   const std::size_t threads = threads_of_process();
-  return threads != 0 && threads == own_threads + outside.count;
+  return threads != 0 && threads == own_threads + outside.count + lasting_threads();
 }
 
 }  // namespace

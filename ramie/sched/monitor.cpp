@@ -28,6 +28,7 @@
 #include <ramie/machine/cpu_time.hpp>
 #include <ramie/machine/cycles.hpp>
 #include <ramie/machine/futex.hpp>
+#include <ramie/machine/signal_mask.hpp>
 #include <ramie/sched/policy.hpp>
 #include <ramie/sched/scheduler.hpp>
 
@@ -48,16 +49,6 @@ constexpr std::int64_t busy_tick_ns = spread_control::round_ns;
 // Guesses.
 constexpr std::int64_t quiet_tick_ns = 10'000'000;
 constexpr std::int64_t lenient_most = 10;  // times stall_after: see is_stalled
-
-/// A handler may wait for the monitor (inspect/dump_signal.cpp, B2), so it must not interrupt it. Faults and profilers
-/// may. A spare is started by the monitor and runs the user's code, so it takes back what was there `before`.
-void block_signals(sigset_t& before) noexcept {
-  sigset_t blocked;
-  ::sigfillset(&blocked);
-  for (const int allowed : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
-    ::sigdelset(&blocked, allowed);
-  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
-}
 
 /// Does the thread run, or wait for a processor? If not it is blocked in the kernel.
 bool is_runnable(const worker& w) noexcept {
@@ -121,6 +112,8 @@ void monitor::run() noexcept {
   char name[16];
   std::snprintf(name, sizeof name, "%.10s/mon", all_.options.name.c_str());
   ::pthread_setname_np(::pthread_self(), name);
+  // A handler may wait for the monitor (inspect/dump_signal.cpp, B2), so it must not interrupt it. A spare is started
+  // by the monitor and runs the user's code, so it takes back what was there before.
   block_signals(usual_signals_);
   bool was_busy = true;
   word_.store(1, std::memory_order_relaxed);

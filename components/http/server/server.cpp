@@ -4,6 +4,7 @@
 #include <ramie/http/websocket.hpp>
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 namespace ramie::http {
@@ -191,6 +192,11 @@ void server_core::accept_all(net::tcp_listener& from, Serve serve) {
   const auto leave = [&] {
     if (running.fetch_sub(1) == 1) ended.set();
   };
+  // Also for one that is not begun, as the scope does with others when one fails.
+  const auto leave_room = [&leave](server_core* of) {
+    of->room.release();
+    leave();
+  };
   scope fibers;
   while (!stopping.load()) {
     net::tcp_stream accepted;
@@ -203,19 +209,12 @@ void server_core::accept_all(net::tcp_listener& from, Serve serve) {
       select(on_acquire(room), on_ready(stopped, [&] { stop = true; }));
       if (stop) break;
     }
+    running.fetch_add(1);
+    std::unique_ptr<server_core, const decltype(leave_room)&> place{this, leave_room};
     net::any_stream connected{newcomer{std::move(accepted)}};
     auto& fresh = static_cast<newcomer&>(*connected.socket());
     fresh.join_queue(*this);  // here, so that the queue has the order of arrival
-    running.fetch_add(1);
-    fibers.spawn([this, &serve, &leave, &fresh, s = std::move(connected)]() mutable {
-      struct at_end {
-        server_core* of;
-        const decltype(leave)* left;
-        ~at_end() {
-          of->room.release();
-          (*left)();
-        }
-      } const last{this, &leave};
+    fibers.spawn([&serve, &fresh, s = std::move(connected), until_its_end = std::move(place)]() mutable {
       try {
         serve(std::move(s), fresh);
       } catch (const net::io_error&) {
