@@ -52,6 +52,19 @@ raw_fd above_standard(int fd) {
   return copy;
 }
 
+/// Copies above the numbers that the child has them by: else they would overwrite each other.
+std::vector<raw_fd> out_of_their_way(const std::vector<int>& descriptors) {
+  std::vector<raw_fd> all;
+  all.reserve(descriptors.size());
+  for (const int fd : descriptors) {
+    const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3 + static_cast<int>(descriptors.size()));
+    const system::result code = copy >= 0 ? 0 : -errno;
+    if (code != 0) system::fail("start a child: descriptor " + std::to_string(fd), code);
+    all.emplace_back(copy);
+  }
+  return all;
+}
+
 /// A pipe: ours, which does not block, and the child's, which does.
 std::pair<raw_fd, raw_fd> pipe_to_child(bool child_reads) {
   int both[2];
@@ -87,9 +100,11 @@ class instructions {
     check(::posix_spawn_file_actions_addopen(&actions_, standard, "/dev/null", standard == 0 ? O_RDONLY : O_WRONLY, 0));
   }
   void change_directory(const std::string& to) { check(::posix_spawn_file_actions_addchdir_np(&actions_, to.c_str())); }
-  void close_others() {
+  void close_from(int fd) {
 #if __GLIBC_PREREQ(2, 34)
-    check(::posix_spawn_file_actions_addclosefrom_np(&actions_, 3));
+    check(::posix_spawn_file_actions_addclosefrom_np(&actions_, fd));
+#else
+    static_cast<void>(fd);
 #endif
   }
   void reset_signals() {
@@ -166,8 +181,8 @@ std::string child_status::to_string() const {
 child::child(std::vector<std::string> arguments, const child_options& options, std::source_location where) {
   if (arguments.empty()) throw invalid_argument{"ramie: child: no arguments; the first one is the program"};
   for (const std::string& word : arguments) check_no_zero("child: the argument", word);
-  std::vector<std::string> given = options.environment.value_or(std::vector<std::string>{});
-  for (const std::string& one : given) check_no_zero("child: the variable", one);
+  std::vector<std::string> environment_given = options.environment.value_or(std::vector<std::string>{});
+  for (const std::string& one : environment_given) check_no_zero("child: the variable", one);
   check_no_zero("child: the directory", options.directory);
   instructions todo;
   raw_fd own[3], theirs[3];
@@ -175,10 +190,12 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
   connect(todo, options.out, 1, own[1], theirs[1]);
   connect(todo, options.err, 2, own[2], theirs[2]);
   if (!options.directory.empty()) todo.change_directory(options.directory);
-  todo.close_others();
+  const std::vector<raw_fd> given = out_of_their_way(options.descriptors);
+  for (std::size_t i = 0; i < given.size(); ++i) todo.become(given[i].get(), 3 + static_cast<int>(i));
+  todo.close_from(3 + static_cast<int>(given.size()));
   todo.reset_signals();
   std::vector<char*> words = pointers_to(arguments);
-  std::vector<char*> variables = pointers_to(given);
+  std::vector<char*> variables = pointers_to(environment_given);
   char* const* const environment = options.environment ? variables.data() : environ;
   adopt(in_, own[0]);
   adopt(out_, own[1]);
@@ -271,9 +288,43 @@ bool child::reap() {
   return true;
 }
 
+std::optional<child_status> child::try_wait() {
+  if (status_) return status_;
+  check_started("try_wait");
+  std::optional<use> during;
+  if (!by_number_) during.emplace(process_.get(), waiting);
+  reap();
+  return status_;
+}
+
+child_status child::terminate(std::chrono::nanoseconds grace, std::source_location where) {
+  kill(SIGTERM);
+  try {
+    return with_timeout(grace, [&] { return wait(where); });
+  } catch (const timeout_error&) {
+    kill(SIGKILL);
+    return wait(where);
+  }
+}
+
+pid_t child::release() noexcept {
+  process_ = {};
+  by_number_ = false;
+  in_.close();
+  out_.close();
+  err_.close();
+  status_.reset();
+  return std::exchange(id_, 0);
+}
+
+void child::check_started(const char* call) const {
+  if (id_ == 0)
+    throw usage_error{"ramie: child: " + std::string{call} + "() of a child that was moved from or not started"};
+}
+
 child_status child::wait(std::source_location where) {
   if (status_) return *status_;
-  if (id_ == 0) throw usage_error{"ramie: child: wait() of a child that was moved from or not started"};
+  check_started("wait");
   if (by_number_) {
     for (std::chrono::milliseconds pause{1}; !reap(); pause = std::min(2 * pause, std::chrono::milliseconds{20}))
       this_fiber::sleep_for(pause, where);

@@ -31,7 +31,10 @@ struct child_options {
   child_io err = child_io::inherit;
   std::string directory{};                                // to run in; empty: this process's
   std::optional<std::vector<std::string>> environment{};  // "NAME=value" each, all of it; none: this process's
-  std::size_t output_most = std::size_t{64} << 20;        // run_child: bytes of out and of err that are kept, each
+  /// Of this process, which the child gets as 3, 4, ...; they stay open here. Those of ramie's sockets and pipes do not
+  /// block, there neither.
+  std::vector<int> descriptors{};
+  std::size_t output_most = std::size_t{64} << 20;  // run_child: bytes of out and of err that are kept, each
   /// run_child: how long it waits for the end of the pipes once the process has ended. Processes that it has started,
   /// and that live on, may have them. Then what has come by that time is the output.
   std::chrono::nanoseconds output_wait = std::chrono::nanoseconds::max();
@@ -50,7 +53,8 @@ struct child_status {
 /// A child process, started by a thread of the library's own that lives as long as this process; what the kernel keeps
 /// for each thread (capabilities, filters of system calls, niceness) it gets from the thread that starts the first
 /// child of all: so give up privileges before that. Its owner waits for it or, by destroying it, kills it: a fiber that
-/// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones are closed in the
+/// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones and those
+/// that it is given are closed in the
 /// child; its signal mask is empty, and signals that this process handles or SIGPIPE have their default actions there.
 class child {
  public:
@@ -69,11 +73,19 @@ class child {
   /// Suspends until the process has ended. May be called again: it returns the same. One fiber at a time. Throws
   /// `cancelled`; io_error (ECHILD) if this process ignores SIGCHLD or has waited for it elsewhere.
   child_status wait(std::source_location where = std::source_location::current());
+  /// How it has ended, if it has. Does not suspend. Not during `wait`. Throws as `wait` does, but not `cancelled`.
+  [[nodiscard]] std::optional<child_status> try_wait();
+  /// Asks it to end (SIGTERM), and kills it (SIGKILL) if it has not ended after `grace`. Suspends until it has ended.
+  /// Throws as `wait` and `kill` do.
+  child_status terminate(std::chrono::nanoseconds grace, std::source_location where = std::source_location::current());
   /// Sends a signal; does nothing if the process has ended. Never reaches another process that has its number by now
   /// (in a kernel without pidfds: unless this process waits for the child elsewhere in the same instant).
   /// Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
   void kill(int signal = SIGTERM);
   [[nodiscard]] pid_t id() const noexcept { return id_; }
+  /// Lets it go on by itself: nobody waits for it or kills it any more, and our ends of its pipes are closed. Returns
+  /// its id. No call is under way.
+  pid_t release() noexcept;
 
   /// Our ends of the pipes that the options asked for; the others are closed streams. Close `in` to end its input.
   [[nodiscard]] pipe_writer& in() noexcept { return in_; }
@@ -83,6 +95,7 @@ class child {
  private:
   void end() noexcept;
   bool reap();
+  void check_started(const char* call) const;
 
   detail::handle process_;  // a pidfd
   pid_t id_ = 0;

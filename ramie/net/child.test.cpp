@@ -228,6 +228,69 @@ TEST(net_child, moves) {
   });
 }
 
+TEST(net_child, is_given_descriptors_by_their_places) {
+  with_workers([] {
+    auto [from_a, to_a] = make_pipe();
+    auto [from_b, to_b] = make_pipe();
+    const auto run = [](const std::vector<int>& descriptors) {
+      return run_child({"sh", "-c", "echo one >&3; echo two >&4; [ ! -e /proc/self/fd/5 ]"}, {},
+                       {.err = child_io::null, .descriptors = descriptors});
+    };
+    // Whatever numbers they have here; also the same twice.
+    EXPECT_TRUE(run({to_a.native_handle(), to_b.native_handle()}).status.success());
+    EXPECT_TRUE(run({to_b.native_handle(), to_a.native_handle()}).status.success());
+    EXPECT_TRUE(run({to_a.native_handle(), to_a.native_handle()}).status.success());
+    to_a.close();
+    to_b.close();
+    EXPECT_EQ(read_all(from_a), "one\ntwo\none\ntwo\n");
+    EXPECT_EQ(read_all(from_b), "two\none\n");
+    EXPECT_EQ(code_of([&] { run({-1}); }), std::errc::bad_file_descriptor);
+  });
+}
+
+TEST(net_child, is_looked_at_without_waiting) {
+  with_workers([] {
+    child c{{"sh", "-c", "read word; exit 3"}, {.in = child_io::pipe}};
+    EXPECT_EQ(c.try_wait(), std::nullopt);
+    c.in().close();
+    while (!c.try_wait()) this_fiber::sleep_for(1ms);
+    EXPECT_EQ(c.try_wait(), (child_status{3, 0}));
+    EXPECT_EQ(c.wait(), (child_status{3, 0}));
+    EXPECT_THROW(static_cast<void>(child{}.try_wait()), usage_error);
+  });
+}
+
+TEST(net_child, that_is_released_goes_on) {
+  with_workers([] {
+    auto [from, to] = make_pipe();
+    child c{{"sh", "-c", "read word; echo still here >&3"},
+            {.in = child_io::pipe, .descriptors = {to.native_handle()}}};
+    to.close();
+    const pid_t id = c.release();
+    EXPECT_EQ(c.id(), 0);
+    EXPECT_THROW(c.wait(), usage_error);
+    c = {};
+    EXPECT_EQ(read_all(from), "still here\n");  // its input has ended
+    EXPECT_EQ(::waitpid(id, nullptr, 0), id);
+  });
+}
+
+TEST(net_child, is_asked_to_end_then_killed) {
+  with_workers([] {
+    const auto started = [](const char* what) {
+      child c{{"sh", "-c", what}, {.out = child_io::pipe}};
+      std::array<std::byte, 10> some;
+      EXPECT_NE(c.out().read_some(some), 0u);  // it is ready for the signal
+      return c;
+    };
+    EXPECT_EQ(started("trap 'exit 5' TERM; echo; while :; do sleep 0.01; done").terminate(10min), (child_status{5, 0}));
+    EXPECT_EQ(started("trap '' TERM; echo; while :; do sleep 0.01; done").terminate(20ms), (child_status{0, SIGKILL}));
+    child ended = started("echo; exit 4");
+    EXPECT_EQ(ended.wait(), (child_status{4, 0}));
+    EXPECT_EQ(ended.terminate(0ms), (child_status{4, 0}));
+  });
+}
+
 /// Processes that it has started live on, and have its output.
 TEST(net_child, is_waited_for_no_longer_than_its_output_may_take) {
   const auto run = [] {

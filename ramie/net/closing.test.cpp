@@ -5,10 +5,13 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -348,6 +351,109 @@ TEST(net_descriptors, are_closed_in_programs_that_are_executed) {
     for (const int fd : {a.native_handle(), b.native_handle(), r.native_handle(), w.native_handle()})
       EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
   });
+}
+
+// ---- listeners that were given
+// ---------------------------------------------------------------------------------------
+
+TEST(net_listeners, that_are_adopted_go_on) {
+  with_workers([] {
+    tcp_listener first{{"127.0.0.1", 0}};
+    const endpoint at = first.local();
+    tcp_stream before = tcp_stream::connect(at);  // waits in the backlog
+    const int fd = ::dup(first.native_handle());
+    ASSERT_EQ(::fcntl(fd, F_SETFL, 0), 0);
+    tcp_listener second = tcp_listener::adopt(fd);
+    EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_EQ(::fcntl(fd, F_GETFD), FD_CLOEXEC);
+    first.close();
+    EXPECT_EQ(second.local(), at);
+    EXPECT_EQ(second.accept().peer(), before.local());
+    auto later = spawn([&] { return second.accept(); });
+    tcp_stream after = tcp_stream::connect(at);
+    EXPECT_EQ(later.join().peer(), after.local());
+  });
+}
+
+TEST(net_listeners, are_adopted_only_if_they_listen) {
+  with_workers([] {
+    tcp_listener l{{"127.0.0.1", 0}};
+    EXPECT_THROW(static_cast<void>(unix_listener::adopt(l.native_handle())), invalid_argument);
+    const tcp_stream c = tcp_stream::connect(l.local());
+    EXPECT_THROW(static_cast<void>(tcp_listener::adopt(c.native_handle())), invalid_argument);
+    EXPECT_THROW(static_cast<void>(tcp_listener::adopt(-1)), invalid_argument);
+    const unix_listener local{endpoint::local("@ramie_adopted_" + std::to_string(::getpid()))};
+    EXPECT_THROW(static_cast<void>(tcp_listener::adopt(local.native_handle())), invalid_argument);
+    EXPECT_EQ(tcp_stream::connect(l.local()).peer(), l.local());  // it is still ours
+  });
+}
+
+TEST(net_listeners, that_are_adopted_leave_their_file) {
+  with_workers([] {
+    const scratch_folder folder;
+    const endpoint at = endpoint::local(folder.path() + "/socket");
+    std::optional<unix_listener> first{at};
+    unix_listener second = unix_listener::adopt(::dup(first->native_handle()));
+    first->leave_file();
+    first.reset();
+    {
+      unix_listener third = unix_listener::adopt(::dup(second.native_handle()));
+      auto client = spawn([&] { return unix_stream::connect(at); });
+      static_cast<void>(third.accept());
+      static_cast<void>(client.join());
+    }
+    auto client = spawn([&] { return unix_stream::connect(at); });
+    static_cast<void>(second.accept());
+    static_cast<void>(client.join());
+  });
+}
+
+/// In a process that was started with them; how many there are, or -1 for what is thrown.
+int given_to_a_child(const char* count, const char* names, bool is_meant, std::vector<std::string> expected = {}) {
+  int both[2];
+  EXPECT_EQ(::pipe(both), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(::fcntl(both[0], F_DUPFD, 10), 3);
+    ::dup2(::fcntl(both[1], F_DUPFD, 10), 4);
+    for (int fd = 5; fd < 100; ++fd) ::close(fd);
+    ::setenv("LISTEN_PID", std::to_string(::getpid() + (is_meant ? 0 : 1)).c_str(), 1);
+    ::setenv("LISTEN_FDS", count, 1);
+    if (names != nullptr) ::setenv("LISTEN_FDNAMES", names, 1);
+    int n = 100;
+    try {
+      const std::vector<given_socket> all = given_sockets();
+      n = static_cast<int>(all.size());
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (all[i].fd != 3 + static_cast<int>(i) || all[i].name != expected.at(i) ||
+            ::fcntl(all[i].fd, F_GETFD) != FD_CLOEXEC)
+          n = 101;
+      if (!given_sockets().empty() || ::getenv("LISTEN_FDS") != nullptr) n = 102;
+    } catch (const error&) {
+      n = 103;
+    } catch (...) {
+      n = 104;
+    }
+    ::_exit(n);
+  }
+  ::close(both[0]);
+  ::close(both[1]);
+  int status = 0;
+  EXPECT_GT(child, 0);
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  return WEXITSTATUS(status) == 103 ? -1 : WEXITSTATUS(status);
+}
+TEST(net_listeners, that_a_supervisor_gives_are_found_once) {
+  EXPECT_EQ(given_to_a_child("2", nullptr, true, {"unknown", "unknown"}), 2);
+  EXPECT_EQ(given_to_a_child("2", "web:log", true, {"web", "log"}), 2);
+  EXPECT_EQ(given_to_a_child("1", "", true, {""}), 1);
+  EXPECT_EQ(given_to_a_child("0", nullptr, true), 0);
+  EXPECT_EQ(given_to_a_child("0", "", true), 0);
+  EXPECT_EQ(given_to_a_child("2", nullptr, false), 0);
+  EXPECT_EQ(given_to_a_child("3", nullptr, true), -1);  // the third is not open
+  for (const char* wrong : {"", "x", "1x", "-1", "2147483648"}) EXPECT_EQ(given_to_a_child(wrong, nullptr, true), -1);
+  EXPECT_EQ(given_to_a_child("2", "one", true, {"one", ""}), -1);
 }
 
 }  // namespace

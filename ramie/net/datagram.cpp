@@ -1,5 +1,6 @@
 #include <ramie/net/datagram.hpp>
 
+#include <ramie/base/error.hpp>
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/poll/retry.hpp>
 #include <ramie/poll/system.hpp>
@@ -72,6 +73,17 @@ std::pair<Socket, Socket> pair_of(int type, Make make) {
 
 message_socket::message_socket(int fd) : handle_{handle::owning(fd, endings::pass)} {}
 message_socket::message_socket(int type, const endpoint& at) : message_socket{bound(type, at)} {}
+
+message_socket::message_socket(int fd, const char* what, int type, bool is_local) {
+  const system::result domain = system::get_option(fd, SOL_SOCKET, SO_DOMAIN);
+  const bool fits = system::get_option(fd, SOL_SOCKET, SO_TYPE) == type &&
+                    (is_local ? domain == AF_UNIX : domain == AF_INET || domain == AF_INET6);
+  if (!fits)
+    throw invalid_argument{"ramie: " + std::string{what} + ": adopt: descriptor " + std::to_string(fd) +
+                           " is not such a socket"};
+  system::check("adopt", system::set_nonblocking(fd));
+  handle_ = handle{fd, endings::pass};
+}
 
 system::result detail::receive_datagram(int fd, std::span<std::byte> into, endpoint& from, bool& truncated) {
   sockaddr_storage sender;

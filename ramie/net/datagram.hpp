@@ -57,6 +57,8 @@ class message_socket {
   message_socket() noexcept = default;
   explicit message_socket(int fd);  // owns it, also if it throws
   message_socket(int type, const endpoint& at);
+  /// `fd`, if it is of this type, and local or not. Throws as `adopt` does.
+  message_socket(int fd, const char* what, int type, bool is_local);
   ~message_socket() = default;
 
  private:
@@ -71,6 +73,12 @@ class udp_socket : public message_socket {
  public:
   /// Bound to `at`; port 0 picks a free one. Throws io_error that names `at`.
   explicit udp_socket(const endpoint& at) : message_socket{2 /* SOCK_DGRAM */, at} {}
+  /// Takes ownership of `fd`, a UDP socket (see `given_sockets`), and makes it non-blocking, also for other processes
+  /// that have it. Throws invalid_argument if it is another descriptor, io_error; then `fd` is the caller's.
+  [[nodiscard]] static udp_socket adopt(int fd) { return udp_socket{fd}; }
+
+ private:
+  explicit udp_socket(int fd) : message_socket{fd, "udp_socket", 2, false} {}
 };
 
 /// A local datagram socket; messages arrive whole.
@@ -78,21 +86,27 @@ class unix_datagram : public message_socket {
  public:
   /// Bound to `at`. Its file stays when it ends.
   explicit unix_datagram(const endpoint& at) : message_socket{2 /* SOCK_DGRAM */, at} {}
+  /// Same as udp_socket::adopt. Its file stays when it ends.
+  [[nodiscard]] static unix_datagram adopt(int fd) { return unix_datagram{fd, "unix_datagram"}; }
   /// Two connected sockets. Throws io_error.
   [[nodiscard]] static std::pair<unix_datagram, unix_datagram> pair();
 
  private:
   explicit unix_datagram(int fd) : message_socket{fd} {}
+  unix_datagram(int fd, const char* what) : message_socket{fd, what, 2, true} {}
 };
 
 /// Connected; messages arrive in order and whole.
 class unix_seqpacket : public message_socket {
  public:
+  /// Same as udp_socket::adopt, of a connected socket.
+  [[nodiscard]] static unix_seqpacket adopt(int fd) { return unix_seqpacket{fd, "unix_seqpacket"}; }
   /// Two connected sockets. Throws io_error.
   [[nodiscard]] static std::pair<unix_seqpacket, unix_seqpacket> pair();
 
  private:
   explicit unix_seqpacket(int fd) : message_socket{fd} {}
+  unix_seqpacket(int fd, const char* what) : message_socket{fd, what, 5 /* SOCK_SEQPACKET */, true} {}
 };
 
 }  // namespace ramie::net

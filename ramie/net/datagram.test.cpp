@@ -2,6 +2,11 @@
 
 #include <ramie/net/testing.hpp>
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <chrono>
 
 namespace ramie::net {
@@ -92,6 +97,33 @@ TEST(net_datagrams, wait_for_room_that_another_sender_took) {
     for (int i = 0; i < sent; ++i) EXPECT_EQ(mailbox.receive(some), 1u);
     EXPECT_EQ(mailbox.receive(some), 4u);
     waiting.join();
+  });
+}
+
+TEST(net_datagrams, are_adopted_if_they_are_what_they_are_taken_for) {
+  with_workers([] {
+    const udp_socket given{{"127.0.0.1", 0}};
+    const int udp = ::dup(given.native_handle());
+    EXPECT_THROW(static_cast<void>(unix_datagram::adopt(udp)), invalid_argument);
+    EXPECT_THROW(static_cast<void>(unix_seqpacket::adopt(udp)), invalid_argument);
+    EXPECT_THROW(static_cast<void>(udp_socket::adopt(-1)), invalid_argument);
+    ASSERT_EQ(::fcntl(udp, F_SETFL, 0), 0);
+    udp_socket adopted = udp_socket::adopt(udp);
+    EXPECT_NE(::fcntl(udp, F_GETFL) & O_NONBLOCK, 0);
+    EXPECT_EQ(::fcntl(udp, F_GETFD), FD_CLOEXEC);
+    EXPECT_EQ(adopted.local(), given.local());
+    std::array<std::byte, 10> some;
+    auto reading = spawn([&] { return adopted.receive(some); });
+    udp_socket sender{{"127.0.0.1", 0}};
+    sender.send_to(adopted.local(), bytes_of("ping"));
+    EXPECT_EQ(reading.join(), 4u);
+
+    int both[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, both), 0);
+    EXPECT_THROW(static_cast<void>(udp_socket::adopt(both[0])), invalid_argument);
+    unix_seqpacket a = unix_seqpacket::adopt(both[0]), b = unix_seqpacket::adopt(both[1]);
+    a.send(bytes_of("whole"));
+    EXPECT_EQ(b.receive(some), 5u);
   });
 }
 

@@ -8,8 +8,10 @@
 #include <ramie/task/io_wait.hpp>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,9 +19,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace ramie::net {
@@ -95,6 +101,19 @@ void remove_stale(const endpoint& at) {
 }  // namespace
 
 listener::listener(endpoint at, const tcp_options& options) : handle_{listening(at, options)} {}
+
+listener::listener(int fd, const char* what, bool is_local) {
+  constexpr int multipath = 262;  // IPPROTO_MPTCP, of Linux 5.6
+  const auto option = [fd](int name) { return system::get_option(fd, SOL_SOCKET, name); };
+  const system::result protocol = option(SO_PROTOCOL);
+  const bool fits = is_local ? option(SO_DOMAIN) == AF_UNIX && option(SO_TYPE) == SOCK_STREAM
+                             : protocol == IPPROTO_TCP || protocol == multipath;
+  if (!fits || option(SO_ACCEPTCONN) != 1)
+    throw invalid_argument{"ramie: " + std::string{what} + ": adopt: descriptor " + std::to_string(fd) +
+                           " is not a socket of " + (is_local ? "this machine" : "TCP") + " that listens"};
+  system::check("adopt", system::set_nonblocking(fd));
+  handle_ = handle{fd, endings::last};
+}
 
 void listener::close() noexcept {
   if (handle_.get() == nullptr) return;
@@ -220,6 +239,11 @@ void unix_listener::close() noexcept {
   listener::close();
 }
 
+void unix_listener::leave_file() noexcept {
+  const std::lock_guard guard{files_};
+  has_file_ = false;
+}
+
 void unix_listener::remove_file() noexcept {
   // A second closer waits here, and then closes it.
   const std::lock_guard guard{files_};
@@ -238,6 +262,55 @@ unix_stream unix_listener::made_of(handle h) {
   unix_stream s;
   s.handle_ = std::move(h);
   return s;
+}
+
+// ---- sockets that were given ----------------------------------------------------------------------------------------
+
+namespace {
+
+/// Taken out of the environment. None: it is not there.
+std::optional<std::string> take_variable(const char* name) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  std::string value{text};
+  ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe): the caller sees to it
+  return value;
+}
+
+int number_in(const char* name, const std::string& text, int most) {
+  int n = -1;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (code != std::errc{} || end != text.data() + text.size() || n < 0 || n > most)
+    throw invalid_argument{"ramie: given_sockets: " + std::string{name} + "=" + text + "; a number of 0 to " +
+                           std::to_string(most)};
+  return n;
+}
+
+}  // namespace
+
+std::vector<given_socket> given_sockets() {
+  constexpr int first = 3;
+  const std::optional<std::string> process = take_variable("LISTEN_PID"), count = take_variable("LISTEN_FDS"),
+                                   names = take_variable("LISTEN_FDNAMES");
+  std::vector<given_socket> all;
+  if (!process || !count || number_in("LISTEN_PID", *process, INT_MAX) != ::getpid()) return all;
+  const int n = number_in("LISTEN_FDS", *count, INT_MAX - first);
+  for (int i = 0; i < n; ++i) {
+    const int fd = first + i;
+    const system::result code = ::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? 0 : -errno;
+    if (code != 0) system::fail("given_sockets: descriptor " + std::to_string(fd) + " of LISTEN_FDS=" + *count, code);
+    all.push_back({fd, "unknown"});
+  }
+  if (n == 0 || !names) return all;
+  std::size_t i = 0;
+  for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1, ++i) {
+    to = names->find(':', from);
+    if (i < all.size()) all[i].name = names->substr(from, to - from);
+  }
+  if (i != all.size())
+    throw invalid_argument{"ramie: given_sockets: LISTEN_FDNAMES=" + *names + " has " + std::to_string(i) +
+                           " names; LISTEN_FDS=" + *count};
+  return all;
 }
 
 }  // namespace ramie::net
