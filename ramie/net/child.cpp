@@ -205,8 +205,8 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
       [&]() -> std::pair<int, int> {
         int failed = 0;
         auto start = [&] { failed = todo.start(id_, words.data(), environment); };
-        ramie::detail::on_lasting_thread(ramie::detail::duty::starts_children,
-                                         start);  // a helper thread ends, and with it a child with PR_SET_PDEATHSIG
+        // A helper thread ends, and with it a child with PR_SET_PDEATHSIG.
+        ramie::detail::on_lasting_thread(ramie::detail::duty::starts_children, start);
         if (failed != 0) return {failed, -1};
         const auto fd = static_cast<int>(::syscall(SYS_pidfd_open, id_, 0));
         if (fd >= 0) return {0, fd};
@@ -221,8 +221,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
     system::fail(
         "run \"" + arguments[0] + "\"" + (options.directory.empty() ? "" : " in \"" + options.directory + "\""), -code);
   }
-  by_number_ = pidfd < 0;
-  if (by_number_) return;
+  if (pidfd < 0) return;
   try {
     process_ = handle{pidfd, endings::pass};
   } catch (...) {
@@ -235,7 +234,6 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
 child::child(child&& other) noexcept
     : process_{std::move(other.process_)},
       id_{std::exchange(other.id_, 0)},
-      by_number_{std::exchange(other.by_number_, false)},
       status_{std::exchange(other.status_, std::nullopt)},
       in_{std::move(other.in_)},
       out_{std::move(other.out_)},
@@ -246,7 +244,6 @@ child& child::operator=(child&& other) noexcept {
   end();
   process_ = std::move(other.process_);
   id_ = std::exchange(other.id_, 0);
-  by_number_ = std::exchange(other.by_number_, false);
   status_ = std::exchange(other.status_, std::nullopt);
   in_ = std::move(other.in_);
   out_ = std::move(other.out_);
@@ -274,12 +271,12 @@ constinit std::mutex numbers;
 /// Has it ended? Then its status is known from now on.
 bool child::reap() {
   std::unique_lock guard{numbers, std::defer_lock};
-  if (by_number_) guard.lock();
+  if (by_number()) guard.lock();
   siginfo_t how;
   system::result code;
   do {
-    code = by_number_ ? wait_now(P_PID, static_cast<id_t>(id_), how)
-                      : wait_now(by_descriptor, static_cast<id_t>(process_.fd()), how);
+    code = by_number() ? wait_now(P_PID, static_cast<id_t>(id_), how)
+                       : wait_now(by_descriptor, static_cast<id_t>(process_.fd()), how);
   } while (code == -EINTR);
   system::check(waiting, code);
   if (how.si_pid == 0) return false;
@@ -292,7 +289,7 @@ std::optional<child_status> child::try_wait() {
   if (status_) return status_;
   check_started("try_wait");
   std::optional<use> during;
-  if (!by_number_) during.emplace(process_.get(), waiting);
+  if (!by_number()) during.emplace(process_.get(), waiting);
   reap();
   return status_;
 }
@@ -309,7 +306,6 @@ child_status child::terminate(std::chrono::nanoseconds grace, std::source_locati
 
 pid_t child::release() noexcept {
   process_ = {};
-  by_number_ = false;
   in_.close();
   out_.close();
   err_.close();
@@ -325,7 +321,7 @@ void child::check_started(const char* call) const {
 child_status child::wait(std::source_location where) {
   if (status_) return *status_;
   check_started("wait");
-  if (by_number_) {
+  if (by_number()) {
     for (std::chrono::milliseconds pause{1}; !reap(); pause = std::min(2 * pause, std::chrono::milliseconds{20}))
       this_fiber::sleep_for(pause, where);
     return *status_;
@@ -336,11 +332,11 @@ child_status child::wait(std::source_location where) {
 }
 
 void child::kill(int signal) {
-  if (by_number_) {
+  if (by_number()) {
     const std::lock_guard guard{numbers};
     siginfo_t how;
     // Has this process waited for it elsewhere? Then the number may be another's by now.
-    if (id_ == 0 || status_ || ::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    if (status_ || ::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) != 0) return;
     if (::kill(id_, signal) != 0 && errno != ESRCH) system::fail("kill child " + std::to_string(id_), -errno);
     return;
   }

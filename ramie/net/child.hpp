@@ -53,9 +53,9 @@ struct child_status {
 /// A child process, started by a thread of the library's own that lives as long as this process; what the kernel keeps
 /// for each thread (capabilities, filters of system calls, niceness) it gets from the thread that starts the first
 /// child of all: so give up privileges before that. Its owner waits for it or, by destroying it, kills it: a fiber that
-/// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones and those
-/// that it is given are closed in the
-/// child; its signal mask is empty, and signals that this process handles or SIGPIPE have their default actions there.
+/// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones and those that it
+/// is given are closed in the child; its signal mask is empty, and signals that this process handles or SIGPIPE have
+/// their default actions there.
 class child {
  public:
   child() noexcept = default;
@@ -97,9 +97,11 @@ class child {
   bool reap();
   void check_started(const char* call) const;
 
+  /// There are no pidfds here: it is looked for now and then.
+  [[nodiscard]] bool by_number() const noexcept { return id_ != 0 && process_.get() == nullptr; }
+
   detail::handle process_;  // a pidfd
   pid_t id_ = 0;
-  bool by_number_ = false;  // there are no pidfds here: it is looked for now and then
   std::optional<child_status> status_;
   pipe_writer in_;
   pipe_reader out_, err_;

@@ -37,20 +37,16 @@ int bound(int type, endpoint at) {
 /// connected to it. So it is also tried again after a while.
 template <class Attempt>
 system::result retry_unannounced(descriptor& d, Attempt attempt, const std::source_location& where) {
-  taken_edge edge{d, direction::out, false};
-  for (std::chrono::milliseconds pause{1};;) {
-    give_way();
-    const system::result n = attempt(d.fd);
-    if (n == -EINTR) continue;
-    if (n != -EAGAIN) return n;
-    found_nothing(d, direction::out);
+  std::chrono::milliseconds pause{1};
+  return retry_writing_after(d, attempt, [&] {
     try {
       with_timeout(pause, [&] { await_ready(d, direction::out, sending, where); });
-      edge.set(true);
+      return true;
     } catch (const timeout_error&) {
       pause = std::min(2 * pause, std::chrono::milliseconds{50});
+      return false;
     }
-  }
+  });
 }
 
 template <class Socket, class Make>

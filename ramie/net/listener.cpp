@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -109,8 +108,8 @@ listener::listener(int fd, const char* what, bool is_local) {
   const bool fits = is_local ? option(SO_DOMAIN) == AF_UNIX && option(SO_TYPE) == SOCK_STREAM
                              : protocol == IPPROTO_TCP || protocol == multipath;
   if (!fits || option(SO_ACCEPTCONN) != 1)
-    throw invalid_argument{"ramie: " + std::string{what} + ": adopt: descriptor " + std::to_string(fd) +
-                           " is not a socket of " + (is_local ? "this machine" : "TCP") + " that listens"};
+    throw invalid_argument{"ramie: " + std::string{what} + ": adopt: descriptor " + std::to_string(fd) + " is not a " +
+                           (is_local ? "local" : "TCP") + " socket that listens"};
   system::check("adopt", system::set_nonblocking(fd));
   handle_ = handle{fd, endings::last};
 }

@@ -34,22 +34,30 @@ system::result retry_reading(descriptor& d, const char* what, const std::source_
   }
 }
 
-/// For writing: tries first, for there is room more often than not. After a wait `ready` is set again: the edge may
-/// have told of more room than was needed, or the attempt throws, and the next wait may be another fiber's.
-template <class Attempt>
-system::result retry_writing(descriptor& d, const char* what, const std::source_location& where, Attempt attempt) {
+/// For writing: tries first, for there is room more often than not. `wait()`: has an edge come? Then `ready` is set
+/// again at the end: the edge may have told of more room than was needed, or the attempt throws, and the next wait may
+/// be another fiber's.
+template <class Attempt, class Wait>
+system::result retry_writing_after(descriptor& d, Attempt attempt, Wait wait) {
   taken_edge edge{d, direction::out, false};
   for (;;) {
     give_way();
     const system::result n = attempt(d.fd);
     if (n == -EAGAIN) {
       found_nothing(d, direction::out);
-      await_ready(d, direction::out, what, where);
-      edge.set(true);
+      if (wait()) edge.set(true);
     } else if (n != -EINTR) {
       return n;
     }
   }
+}
+
+template <class Attempt>
+system::result retry_writing(descriptor& d, const char* what, const std::source_location& where, Attempt attempt) {
+  return retry_writing_after(d, attempt, [&] {
+    await_ready(d, direction::out, what, where);
+    return true;
+  });
 }
 
 /// Waits until a call would not block, and leaves `ready` set. Looks, unless it waits for TCP, and is woken by an edge:
