@@ -81,7 +81,9 @@ TEST(calendars, that_jump_end_no_link_no_lease_and_no_wait) {
     const auto shards = a.shards<counter>("calendar", {.count = 4, .lease = long_time});
     const std::uint64_t token = shards.of("k").ask_for(long_time, total{}).token;
     std::uint64_t sent = 0;
-    for (const std::int64_t hours : {1, -1, 0, 24, -24}) {
+    // Back once, while no reply is lost. The server is killed later: a wait of libnats for a reply that was lost ends
+    // by this clock, so it ends hours late where the clock is set back.
+    for (const std::int64_t hours : {-24, -1, 0, 1, 24}) {
       const auto until = std::chrono::steady_clock::now() + 700ms;  // some heartbeats
       jumped_s = hours * 3600;
       // Libraries see it, too.
@@ -101,7 +103,6 @@ TEST(calendars, that_jump_end_no_link_no_lease_and_no_wait) {
       blocking([] { server().start_again(); });
       EXPECT_EQ(there.ask(order_kept{}), static_cast<std::int64_t>(sent));
     }
-    jumped_s = 0;
     local.stop();
     local.join();
   });
