@@ -88,7 +88,7 @@ command_format() {
   return "$bad"
 }
 
-# Headers of components include those of their libraries.
+# Headers of components are left out where their libraries are missing.
 check_house() { need_for_components && python3 scripts/house_check.py --jobs "$jobs"; }
 check_format() { command_format --check; }
 check_docs() { command_docs; }

@@ -53,7 +53,7 @@ FILES = ["CMakeLists.txt", "run"]
 SUFFIXES = {".hpp", ".cpp", ".S", ".py", ".sh", ".cmake", ".in"}
 # A header of the library that a component needs.
 COMPONENTS = {"prometheus": "prometheus/collectable.h", "tls": "openssl/ssl.h", "http": "nghttp2/nghttp2.h", "postgres": "postgresql/libpq-fe.h", "redis": "hiredis/hiredis.h", "kafka": "librdkafka/rdkafka.h",
-              "curl": "curl/curl.h", "asio": "boost/asio.hpp"}
+              "curl": "curl/curl.h", "asio": "boost/asio.hpp", "cluster": "nats/nats.h"}
 # A component that adds to actors is built of their own parts: its folder, and the doors in ramie/ that it may use.
 INSIDE = {
     "cluster": (

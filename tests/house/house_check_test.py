@@ -1,5 +1,6 @@
 """Plants every kind of mistake that scripts/house_check.py is for, and looks whether it is found, at its place."""
 
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,10 @@ class HouseCheck(unittest.TestCase):
         self.expect({"components/prometheus/a.hpp": wrong, "prometheus/collectable.h": "#error\n"}, compile_headers=True)
         self.expect({"components/prometheus/a.hpp": wrong, "prometheus/collectable.h": ""}, "components/prometheus/a.hpp:1",
                     compile_headers=True)
+
+    def test_knows_what_each_component_needs(self):
+        there = {path.parent.name for path in CHECK.parents[1].glob("components/*/CMakeLists.txt")}
+        self.assertEqual(set(runpy.run_path(str(CHECK))["COMPONENTS"]), there)
 
     def test_pragma_once(self):
         self.expect({"lab/a.hpp": "int x;\n"}, "lab/a.hpp:1")
