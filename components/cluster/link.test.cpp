@@ -1,18 +1,23 @@
 // Links over a simulated network of seeded loss, delay, reordering, doubling and cuts, and mistakes that this finds.
 #include <ramie/cluster/link.hpp>
 
+#include "node.hpp"
+
 #include <gtest/gtest.h>
 #include <ramie/base/config.hpp>
 
 #include <algorithm>
+#include <barrier>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace ramie::detail {
@@ -337,6 +342,32 @@ TEST(links, ignore_what_is_no_frame) {
   }
   w.run(w.now + ms{12'000});
   EXPECT_TRUE(l.is_open());
+}
+
+/// Several proxies may be the first to send a kind of message. Its description takes a while to write.
+TEST(peers, announce_a_type_before_anyone_writes_it) {
+  const auto core = std::make_shared<cluster_core>(cluster_options{}, nullptr);
+  known_message kind{};
+  kind.index = 7;
+  kind.how.name = "kind";
+  kind.how.schema.assign(100'000, 's');
+  for (int round = 0; round < 50; ++round) {
+    peer there{core, {}};
+    std::barrier together{4};
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 4; ++i)
+      writers.emplace_back([&] {
+        together.arrive_and_wait();
+        there.announce(kind);
+        there.write("!");
+      });
+    for (std::thread& w : writers) w.join();
+    std::string all;
+    for (const std::string& c : there.chunks) all += c;
+    EXPECT_EQ(std::count(all.begin(), all.end(), '!'), 4);
+    EXPECT_TRUE(all.ends_with("!!!!")) << "round " << round << ": a message went before its type";
+    EXPECT_EQ(all.find("kind"), all.rfind("kind")) << "round " << round << ": announced twice";
+  }
 }
 
 }  // namespace

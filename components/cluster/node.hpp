@@ -106,6 +106,7 @@ struct peer : std::enable_shared_from_this<peer> {
 
   /// Appends envelopes, each with its length in front, and calls the link. False: it is lost.
   bool write(std::string_view envelopes);
+  bool append(std::string_view envelopes);  // the same, with the lock
   /// The sender's type `m` is known there before whatever is written next.
   void announce(const known_message& m);
   /// In a proxy's turn: true if it has to wait, and is held.

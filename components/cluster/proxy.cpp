@@ -222,6 +222,10 @@ std::unique_ptr<foreign_actor> make_proxy_actor(std::shared_ptr<peer> to, std::s
 
 bool peer::write(std::string_view envelopes) {
   const std::lock_guard guard{lock};
+  return append(envelopes);
+}
+
+bool peer::append(std::string_view envelopes) {
   if (lost) return false;
   if (chunks.empty() || chunks.back().size() + envelopes.size() > node_link::frame_bytes) {
     chunks.emplace_back();
@@ -234,10 +238,6 @@ bool peer::write(std::string_view envelopes) {
 }
 
 void peer::announce(const known_message& m) {
-  {
-    const std::lock_guard guard{lock};
-    if (!announced.insert(m.index).second) return;
-  }
   std::string bytes;
   wire_writer w{bytes};
   w.with_length([&] {
@@ -246,7 +246,9 @@ void peer::announce(const known_message& m) {
     w.bytes(m.how.name);
     w.bytes(m.how.schema);
   });
-  write(bytes);
+  // In one step: another proxy that finds it announced writes a message of it next.
+  const std::lock_guard guard{lock};
+  if (announced.insert(m.index).second) append(bytes);
 }
 
 bool peer::hold_if_full(actor_cell& c) {
