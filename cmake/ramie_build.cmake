@@ -55,7 +55,7 @@ function(ramie_own_code target)
     get_target_property(unity ${target} UNITY_BUILD)
     if(unity)
       # To gcc a source within a unity build is a header, whose unnamed namespaces others could include again.
-      target_compile_options(${target} PRIVATE "$<${gcc}:-Wno-error=subobject-linkage>")
+      target_compile_options(${target} PRIVATE "$<${gcc}:-Wno-subobject-linkage>")
     endif()
     if(RAMIE_SANITIZE)
       # Instrumentation confuses gcc's flow analysis, and -Wtsan warns of every fence, which TSan does not support.

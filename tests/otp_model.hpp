@@ -30,10 +30,13 @@ using namespace std::chrono_literals;
 using picker = std::function<std::uint32_t(std::uint32_t n)>;
 
 class program {
+  static constexpr int slots_most = 14;
+
  public:
-  /// Within a runtime. `fail(text)` gets the differences from the reference.
-  program(picker pick, std::function<void(const std::string&)> fail, int polls_most)
-      : pick_{std::move(pick)}, fail_{std::move(fail)}, polls_most_{polls_most} {}
+  /// Within a runtime. `fail(text)` gets the differences from the reference. Commands are for the first `among` actors:
+  /// what takes several of the same few is met sooner among three, which are children restarted each for itself.
+  program(picker pick, std::function<void(const std::string&)> fail, int polls_most, int among = slots_most)
+      : pick_{std::move(pick)}, fail_{std::move(fail)}, polls_most_{polls_most}, among_{among} {}
 
   void run(int steps) {
     all_ = std::make_shared<people>();
@@ -111,8 +114,9 @@ class program {
 
   void step() {
     const int n = model_.size();
-    const int i = static_cast<int>(pick_(static_cast<std::uint32_t>(n)));
-    int j = static_cast<int>(pick_(static_cast<std::uint32_t>(n)));
+    const auto choices = static_cast<std::uint32_t>(std::min(n, among_));
+    const int i = static_cast<int>(pick_(choices));
+    int j = static_cast<int>(pick_(choices));
     const std::uint32_t what = pick_(15);
     for (model::one& o : model_.all) o.ended_now = false;
     model::one& o = model_.at(i);
@@ -228,11 +232,10 @@ class program {
     answered(asked);
   }
 
-  static constexpr int slots_most = 14;
-
   picker pick_;
   std::function<void(const std::string&)> fail_;
   int polls_most_;
+  int among_;
   std::shared_ptr<people> all_;
   std::array<supervisor_ref, 2> above_;  // each for itself; together
   int hears_all_ = 0;

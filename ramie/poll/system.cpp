@@ -22,7 +22,9 @@ void fail(const std::string& what, result code) {
 }
 
 namespace {
-result checked(ssize_t n) noexcept { return n < 0 ? -static_cast<result>(errno) : n; }
+// Out of line: to a compiler errno lies where it lay, but a fiber may be on another thread at its next call.
+RAMIE_COLD result failure() noexcept { return -static_cast<result>(errno); }
+result checked(ssize_t n) noexcept { return n < 0 ? failure() : n; }
 
 /// write(2) raises SIGPIPE, and has no flag against it before Linux 6.18: blocked meanwhile, taken back if it came.
 class without_sigpipe {
@@ -127,9 +129,9 @@ result open_again(int fd) noexcept {
 result duplicate(int fd) noexcept { return checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 result set_nonblocking(int fd) noexcept {
   const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0 || ((flags & O_NONBLOCK) == 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)) return -errno;
+  if (flags < 0 || ((flags & O_NONBLOCK) == 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)) return failure();
   const int own = ::fcntl(fd, F_GETFD);
-  if (own < 0 || ((own & FD_CLOEXEC) == 0 && ::fcntl(fd, F_SETFD, own | FD_CLOEXEC) < 0)) return -errno;
+  if (own < 0 || ((own & FD_CLOEXEC) == 0 && ::fcntl(fd, F_SETFD, own | FD_CLOEXEC) < 0)) return failure();
   return 0;
 }
 result watch() noexcept { return checked(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)); }
@@ -141,7 +143,7 @@ bool is_ready(int fd, short events) noexcept {
   pollfd one{fd, events, 0};
   int n = 0;
   do n = ::poll(&one, 1, 0);
-  while (n < 0 && errno == EINTR);
+  while (n < 0 && failure() == -EINTR);
   return n != 0;  // after an error: the call itself will tell
 }
 void close(int fd) noexcept { ::close(fd); }
