@@ -49,7 +49,11 @@ enum class plant : std::uint8_t {
   channel_unlocked_early,      // core.hpp: the lock is released before the operation is in line
   hang_up_kept,                // descriptor.hpp: N3, a hang-up stays although a call found nothing
   hang_up_drained,             // descriptor.hpp: N3, a short read counts after a hang-up was lowered
+  short_read_drains,           // descriptor.hpp: N3, a short read of what is no TCP counts as the last
+  room_is_kept,                // retry.hpp: a writer whose wait an edge has ended does not say that there is room
+  accept_pause_drops_edge,     // listener.cpp: accept, cut off in its pause, leaves the backlog's edge taken
   io_select_without_second_look,  // net/select.hpp: R2 does not look again under the lock
+  io_select_unwatched,            // net/select.hpp: R1, a descriptor that nobody watches counts as not ready
   io_select_drops_edge,           // net/select.hpp: R3, an edge is used up without a look
   io_select_passes_edge,          // net/select.hpp: R3, an edge is handed on without a look
   select_without_second_look,     // select_case.hpp: S2 does not look again under the lock

@@ -123,7 +123,7 @@ void listener::close() noexcept {
   const raw_fd other{during ? static_cast<int>(system::socket(AF_UNIX, SOCK_STREAM, 0)) : -1};
   if (other.get() < 0) return;
   if (poller* p = handle_.get()->registered.load(std::memory_order_acquire); p != nullptr) p->remove(*handle_);  // N5
-  ::dup3(other.get(), handle_.fd(), O_CLOEXEC);
+  system::replace(handle_.fd(), other.get());
 }
 
 endpoint listener::local() const {
@@ -147,8 +147,9 @@ handle listener::accept_one(const std::source_location& where) {
     if (fd >= 0) return taken(fd, from);
     if (is_shortage(fd)) {
       pauses_.fetch_add(1, std::memory_order_relaxed);
-      const taken_edge edge{*handle_, direction::in};
+      taken_edge edge{*handle_, direction::in, !RAMIE_PLANT(accept_pause_drops_edge)};
       this_fiber::sleep_for(pause, where);
+      edge.set(true);
     } else if (!concerns_one_connection(fd)) {
       fail_accepting(*handle_, fd);
     }

@@ -13,7 +13,8 @@ bool io_waitable::may_be_ready() const noexcept {
   if (d_ == nullptr) return true;
   bool unlocked = false;
   return d_->always_ready.load(std::memory_order_relaxed) || d_->at(way_).peek(unlocked) != descriptor::not_ready ||
-         d_->registered.load(std::memory_order_relaxed) == nullptr;  // R1: it has to be tried, to get into a set
+         (d_->registered.load(std::memory_order_relaxed) == nullptr &&
+          !RAMIE_PLANT(io_select_unwatched));  // R1: it has to be tried, to get into a set
 }
 
 bool io_waitable::attempt() {
@@ -41,7 +42,8 @@ select_case::step io_waitable::add(ramie::detail::wait& pause) {
   if (d_ == nullptr) return pause.withdraw() ? select_case::step::again : select_case::step::claimed;
   wait_queue& queue = d_->at(way_);
   const std::uint64_t number = queue.lock();
-  const bool is_watched = d_->registered.load(std::memory_order_relaxed) != nullptr;  // N6
+  const bool is_watched =
+      d_->registered.load(std::memory_order_relaxed) != nullptr || RAMIE_PLANT(io_select_unwatched);  // N6
   if (!is_watched || (number != descriptor::not_ready && !RAMIE_PLANT(io_select_without_second_look))) {
     // As in queue_waitable::add, the lock is given back only after the wait has been withdrawn.
     const bool mine = pause.withdraw();

@@ -6,6 +6,7 @@
 
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/poller.hpp>
+#include <ramie/poll/system.hpp>
 #include <ramie/stack/system.hpp>
 #include <ramie/task/io_wait.hpp>
 #include <ramie/worker/worker.hpp>
@@ -83,7 +84,7 @@ void end_all(descriptor& d, direction way) noexcept {
 /// N4, for the call that has set `finishing`.
 void finish(descriptor& d) noexcept {
   if (poller* p = d.registered.load(std::memory_order_acquire); p != nullptr) p->remove(d);
-  if (const int fd = std::exchange(d.fd, -1); fd >= 0) ::close(fd);  // also after EINTR: the number is free even then
+  if (const int fd = std::exchange(d.fd, -1); fd >= 0) system::close(fd);
   if (is_free(d.users.fetch_or(descriptor::finished, std::memory_order_acq_rel) | descriptor::finished))
     all_free.give(&d);
 }
@@ -274,7 +275,7 @@ handle handle::owning(int fd, endings how) {
   try {
     return {fd, how};
   } catch (...) {
-    ::close(fd);
+    system::close(fd);
     throw;
   }
 }

@@ -102,7 +102,8 @@ inline void set_ready(descriptor& d, direction way) noexcept { signal(d, way, de
 void found_nothing(descriptor& d, direction way) noexcept;
 /// N2: has a read that returned `n` of at most `size` bytes taken all there is?
 [[nodiscard]] inline bool is_drained_by(const descriptor& d, std::int64_t n, std::size_t size) noexcept {
-  return n > 0 && static_cast<std::size_t>(n) < size && !d.short_reads.load(std::memory_order_relaxed);
+  return n > 0 && static_cast<std::size_t>(n) < size &&
+         (!d.short_reads.load(std::memory_order_relaxed) || RAMIE_PLANT(short_read_drains));
 }
 /// N4: has it been closed? Any thread; does not suspend.
 [[nodiscard]] inline bool is_closing(const descriptor& d) noexcept {

@@ -1,5 +1,9 @@
 #include <ramie/poll/io_error.hpp>
 
+#include <ramie/poll/system.hpp>
+
+#include <algorithm>
+
 namespace ramie::net {
 
 namespace {
@@ -27,6 +31,15 @@ void detail::check_no_zero(const char* what, std::string_view text) {
   if (at != std::string_view::npos)
     throw invalid_argument{"ramie: " + std::string{what} + " \"" + std::string{text.substr(0, at)} +
                            "\\0...\": a zero byte is at place " + std::to_string(at)};
+}
+
+std::string detail::folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
+void detail::system::fail(const std::string& what, result code) {
+  throw io_error{what, {static_cast<int>(-code), std::system_category()}};
 }
 
 }  // namespace ramie::net

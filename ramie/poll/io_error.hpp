@@ -33,6 +33,8 @@ namespace detail {
 /// Throws invalid_argument if there is a zero byte in `text`, where the kernel would see its end. `what` names the
 /// argument.
 void check_no_zero(const char* what, std::string_view text);
+/// Of a path: "." and "/" where it names none.
+[[nodiscard]] std::string folder_of(const std::string& path);
 }  // namespace detail
 
 }  // namespace ramie::net

@@ -2,16 +2,13 @@
 
 #include <ramie/machine/futex.hpp>
 #include <ramie/poll/io_error.hpp>
+#include <ramie/poll/system.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/worker/worker.hpp>
 
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <ctime>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace ramie::net::detail {
@@ -35,18 +32,11 @@ std::uint32_t generation_of(std::uint64_t tag) noexcept {
   return static_cast<std::uint32_t>((tag & 0x7f) | (tag >> 48 << 7));
 }
 
-/// epoll_pwait2, with timeouts in nanoseconds; kernels before 5.11 do not have it. ThreadSanitizer does not know it,
-/// and delivers a signal only within a call that it knows.
-int wait_for_events(int epoll, epoll_event* events, int most, std::int64_t timeout_ns) noexcept {
-  static atomic<bool> has_pwait2{RAMIE_TSAN == 0};
-  if (timeout_ns > 0 && has_pwait2.load(std::memory_order_relaxed)) {
-    const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), timeout_ns % 1'000'000'000};
-    const long n = ::syscall(SYS_epoll_pwait2, epoll, events, most, &timeout, nullptr, std::size_t{8});
-    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(n);
-    has_pwait2.store(false, std::memory_order_relaxed);
-  }
-  const std::int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns + 999'999) / 1'000'000;
-  return ::epoll_wait(epoll, events, most, static_cast<int>(ms < 0 ? -1 : ms > 1'000'000 ? 1'000'000 : ms));
+system::result checked(const char* call, system::result code) {
+  if (code < 0)
+    system::fail(std::string{"cannot wait for input or output: "} + call + " (limits: RLIMIT_NOFILE, fs.file-max)",
+                 code);
+  return code;
 }
 
 constinit ramie::detail::os_mutex free_lock;
@@ -80,23 +70,12 @@ void poller::put_back() noexcept {
 }
 
 void poller::open() {
-  const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
-  if (epoll < 0)
-    throw io_error{"cannot wait for input or output: epoll_create1 (limits: RLIMIT_NOFILE, fs.file-max)",
-                   {errno, std::system_category()}};
-  const int event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  epoll_event own{};
-  own.events = EPOLLIN | EPOLLET;  // every write is an edge, so it need not be read
-  if (event < 0 || ::epoll_ctl(epoll, EPOLL_CTL_ADD, event, &own) != 0) {
-    const int code = errno;
-    if (event >= 0) ::close(event);
-    ::close(epoll);
-    throw io_error{"cannot wait for input or output: eventfd (limits: RLIMIT_NOFILE, fs.file-max)",
-                   {code, std::system_category()}};
-  }
+  raw_fd set{static_cast<int>(checked("epoll_create1", system::new_set()))};
+  raw_fd event{static_cast<int>(checked("eventfd", system::new_event()))};
+  checked("epoll_ctl", system::set_add(set.get(), event.get(), EPOLLIN | EPOLLET, 0));
   const std::lock_guard guard{lock_};
-  epoll_ = epoll;
-  interrupt_ = event;
+  epoll_ = set.release();
+  interrupt_ = event.release();
   ring_refused_.store(not_tried, std::memory_order_relaxed);
 }
 
@@ -109,8 +88,8 @@ void poller::end() noexcept {
     }
     ring_.store(nullptr, std::memory_order_relaxed);
     owned_ring_.reset();  // U6
-    ::close(interrupt_);
-    ::close(epoll_);
+    system::close(interrupt_);
+    system::close(epoll_);
     interrupt_ = epoll_ = -1;
     found_ = 0;
   }
@@ -119,7 +98,7 @@ void poller::end() noexcept {
 
 int poller::look(std::int64_t timeout_ns) noexcept {
   looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  found_ = wait_for_events(epoll_, events_.data(), events_most, timeout_ns);
+  found_ = static_cast<int>(system::set_wait(epoll_, events_.data(), events_most, timeout_ns));
   if (found_ < 0) found_ = 0;  // EINTR
   seen_.store(seen_.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(found_), std::memory_order_relaxed);
   return found_;
@@ -146,10 +125,7 @@ void poller::dispatch() noexcept {
   found_ = 0;
 }
 
-void poller::interrupt() noexcept {
-  const std::uint64_t one = 1;
-  static_cast<void>(::write(interrupt_, &one, sizeof one));
-}
+void poller::interrupt() noexcept { system::raise(interrupt_); }
 
 void poller::flush() noexcept {
   if (ring* const r = ring_.load(std::memory_order_acquire); r != nullptr) r->flush();
@@ -173,18 +149,15 @@ void poller::add(descriptor& d) {
   const std::lock_guard guard{lock_};
   poller* nobody = nullptr;
   if (!d.registered.compare_exchange_strong(nobody, this, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
-  epoll_event e{};
-  e.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
-  e.data.u64 = tag_of(d);
-  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, d.fd, &e) != 0) {
-    const int code = errno;
-    if (code == EPERM) d.always_ready.store(true, std::memory_order_relaxed);
+  const system::result code =
+      system::set_add(epoll_, d.fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, tag_of(d));
+  if (code < 0) {
+    if (code == -EPERM) d.always_ready.store(true, std::memory_order_relaxed);
     d.registered.store(nullptr, std::memory_order_release);
     set_all_ready(d);  // N1
-    if (code == EPERM) return;
-    throw io_error{
-        "cannot wait for descriptor " + std::to_string(d.fd) + ": epoll_ctl (limit: fs.epoll.max_user_watches)",
-        {code, std::system_category()}};
+    if (code == -EPERM) return;
+    system::fail(
+        "cannot wait for descriptor " + std::to_string(d.fd) + ": epoll_ctl (limit: fs.epoll.max_user_watches)", code);
   }
   d.previous = nullptr;
   d.next = first_;
@@ -204,7 +177,7 @@ void poller::unlink(descriptor& d) noexcept {
 void poller::remove(descriptor& d) noexcept {
   const std::lock_guard guard{lock_};
   if (d.registered.load(std::memory_order_relaxed) != this) return;  // it has ended meanwhile
-  ::epoll_ctl(epoll_, EPOLL_CTL_DEL, d.fd, nullptr);
+  system::set_remove(epoll_, d.fd);
   unlink(d);
 }
 
@@ -220,15 +193,9 @@ ring* poller::ring_for_files() noexcept {
     // std::bad_alloc
   }
   if (code == 0) {
-    epoll_event e{};
-    e.events = EPOLLIN;
-    e.data.u64 = ring_tag;
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, owned_ring_->fd(), &e) == 0) {
-      ring_.store(owned_ring_.get(), std::memory_order_release);
-    } else {
-      code = -errno;
-      owned_ring_.reset();
-    }
+    code = system::set_add(epoll_, owned_ring_->fd(), EPOLLIN, ring_tag);
+    if (code == 0) ring_.store(owned_ring_.get(), std::memory_order_release);
+    else owned_ring_.reset();
   }
   ring_refused_.store(static_cast<std::int32_t>(-code), std::memory_order_relaxed);
   return ring_.load(std::memory_order_relaxed);

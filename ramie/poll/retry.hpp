@@ -45,7 +45,7 @@ system::result retry_writing_after(descriptor& d, Attempt attempt, Wait wait) {
     const system::result n = attempt(d.fd);
     if (n == -EAGAIN) {
       found_nothing(d, direction::out);
-      if (wait()) edge.set(true);
+      if (wait()) edge.set(!RAMIE_PLANT(room_is_kept));
     } else if (n != -EINTR) {
       return n;
     }

@@ -1,9 +1,13 @@
 #include <ramie/poll/system.hpp>
 
+#include <ramie/base/atomic.hpp>
+#include <ramie/base/config.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
@@ -16,10 +20,6 @@
 #include <ctime>
 
 namespace ramie::net::detail::system {
-
-void fail(const std::string& what, result code) {
-  throw io_error{what, {static_cast<int>(-code), std::system_category()}};
-}
 
 namespace {
 // Out of line: to a compiler errno lies where it lay, but a fiber may be on another thread at its next call.
@@ -134,6 +134,7 @@ result set_nonblocking(int fd) noexcept {
   if (own < 0 || ((own & FD_CLOEXEC) == 0 && ::fcntl(fd, F_SETFD, own | FD_CLOEXEC) < 0)) return failure();
   return 0;
 }
+result replace(int fd, int by) noexcept { return checked(::dup3(by, fd, O_CLOEXEC)); }
 result watch() noexcept { return checked(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)); }
 result watch_add(int fd, const char* path, std::uint32_t events) noexcept {
   return checked(::inotify_add_watch(fd, path, events));
@@ -146,15 +147,34 @@ bool is_ready(int fd, short events) noexcept {
   while (n < 0 && failure() == -EINTR);
   return n != 0;  // after an error: the call itself will tell
 }
-void close(int fd) noexcept { ::close(fd); }
+void close(int fd) noexcept { ::close(fd); }  // also after EINTR: the number is free even then
 
-}  // namespace ramie::net::detail::system
+result new_set() noexcept { return checked(::epoll_create1(EPOLL_CLOEXEC)); }
+result new_event() noexcept { return checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+result raise(int event) noexcept {
+  const std::uint64_t one = 1;
+  return checked(::write(event, &one, sizeof one));
+}
+result set_add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept {
+  epoll_event e{};
+  e.events = events;
+  e.data.u64 = tag;
+  return checked(::epoll_ctl(set, EPOLL_CTL_ADD, fd, &e));
+}
+result set_remove(int set, int fd) noexcept { return checked(::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr)); }
 
-namespace ramie::net::detail {
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+// epoll_pwait2, with timeouts in nanoseconds; kernels before 5.11 do not have it. ThreadSanitizer does not know it,
+// and delivers a signal only within a call that it knows.
+result set_wait(int set, epoll_event* into, int most, std::int64_t timeout_ns) noexcept {
+  static ramie::detail::atomic<bool> has_pwait2{RAMIE_TSAN == 0};
+  if (timeout_ns > 0 && has_pwait2.load(std::memory_order_relaxed)) {
+    const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), timeout_ns % 1'000'000'000};
+    const result n = checked(::syscall(SYS_epoll_pwait2, set, into, most, &timeout, nullptr, std::size_t{8}));
+    if (n != -ENOSYS && n != -EPERM) return n;
+    has_pwait2.store(false, std::memory_order_relaxed);
+  }
+  const std::int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns + 999'999) / 1'000'000;
+  return checked(::epoll_wait(set, into, most, static_cast<int>(ms < 0 ? -1 : ms > 1'000'000 ? 1'000'000 : ms)));
 }
 
-}  // namespace ramie::net::detail
+}  // namespace ramie::net::detail::system

@@ -4,6 +4,7 @@
 
 #include <ramie/poll/io_error.hpp>
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -47,8 +48,18 @@ result set_nonblocking(int fd) noexcept;  // and close-on-exec
 result watch() noexcept;                  // an inotify object; non-blocking, close-on-exec
 result watch_add(int fd, const char* path, std::uint32_t events) noexcept;
 result watch_remove(int fd, int number) noexcept;
+result replace(int fd, int by) noexcept;       // the number `fd` becomes one more of the file `by`; close-on-exec
 bool is_ready(int fd, short events) noexcept;  // poll(2)'s, at once
 void close(int fd) noexcept;
+
+// Epoll sets. `tag` comes back with a file's events.
+result new_set() noexcept;    // close-on-exec
+result new_event() noexcept;  // non-blocking, close-on-exec; each raise is an edge to read
+result raise(int event) noexcept;
+result set_add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept;
+result set_remove(int set, int fd) noexcept;
+result set_wait(int set, epoll_event* into, int most,
+                std::int64_t timeout_ns) noexcept;  // how many; negative: no limit
 
 }  // namespace ramie::net::detail::system
 
@@ -72,8 +83,5 @@ class raw_fd {
  private:
   int fd_;
 };
-
-/// Of a path: "." and "/" where it names none.
-[[nodiscard]] std::string folder_of(const std::string& path);
 
 }  // namespace ramie::net::detail
