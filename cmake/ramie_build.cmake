@@ -38,6 +38,20 @@ if(RAMIE_COVERAGE)
   add_link_options(--coverage)
 endif()
 
+# Half of the time to compile a library goes into headers that eight of its sources read once, together. So users build it, too.
+function(ramie_compile_in_units target)
+  if(NOT DEFINED CMAKE_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+  endif()
+  # More at a time, and two unnamed namespaces may have the same name.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
+  get_target_property(unity ${target} UNITY_BUILD)
+  if(unity)
+    # To gcc a source within a unit is a header, whose unnamed namespaces others could include again.
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
+  endif()
+endfunction()
+
 # Warnings for a target that is compiled from our own sources.
 function(ramie_own_code target)
   set(cxx "$<COMPILE_LANGUAGE:CXX>")
@@ -52,11 +66,6 @@ function(ramie_own_code target)
             "$<$<AND:${gcc},$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>")
   if(RAMIE_WERROR)
     target_compile_options(${target} PRIVATE "$<${cxx}:-Werror>")
-    get_target_property(unity ${target} UNITY_BUILD)
-    if(unity)
-      # To gcc a source within a unity build is a header, whose unnamed namespaces others could include again.
-      target_compile_options(${target} PRIVATE "$<${gcc}:-Wno-subobject-linkage>")
-    endif()
     if(RAMIE_SANITIZE)
       # Instrumentation confuses gcc's flow analysis, and -Wtsan warns of every fence, which TSan does not support.
       target_compile_options(

@@ -29,10 +29,7 @@ function(ramie_add_component name)
   set_target_properties(
     ${library} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                           VISIBILITY_INLINES_HIDDEN ON EXPORT_NAME ${name})
-  if(NOT DEFINED CMAKE_UNITY_BUILD)
-    # What they use is larger than they are: most of the time went into reading it for each source.
-    set_target_properties(${library} PROPERTIES UNITY_BUILD ON)
-  endif()
+  ramie_compile_in_units(${library})
   ramie_export_symbols(${library})
   ramie_own_code(${library})
 

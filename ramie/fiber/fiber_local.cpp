@@ -15,6 +15,7 @@ namespace {
 /// values.
 RAMIE_NOINLINE local_table*& table_of_thread() {
   static thread_local constinit local_table* mine = nullptr;
+  asm volatile("");
   return mine;
 }
 

@@ -34,7 +34,8 @@ std::uint32_t generation_of(std::uint64_t tag) noexcept {
 
 system::result checked(const char* call, system::result code) {
   if (code < 0)
-    system::fail(std::string{"cannot wait for input or output: "} + call + " (limits: RLIMIT_NOFILE, fs.file-max)",
+    system::fail(std::string{"cannot wait for input or output: "} + call +
+                     " (limits: RLIMIT_NOFILE, fs.file-max, fs.epoll.max_user_watches)",
                  code);
   return code;
 }

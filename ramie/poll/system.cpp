@@ -40,7 +40,7 @@ class without_sigpipe {
   ~without_sigpipe() {
     if (raised && !was_pending_) {
       const timespec now{};
-      while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+      while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && failure() == -EINTR) {
       }
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);

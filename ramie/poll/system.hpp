@@ -1,5 +1,6 @@
 // The system calls of this floor. Each returns what the kernel does, or minus the errno: a fiber may resume on another
-// thread after any wait, and the address of `errno` must not outlive that. They are not inlined for the same reason.
+// thread after any wait, and the address of `errno` must not outlive that. It is read in a function that is not
+// inlined.
 #pragma once
 
 #include <ramie/poll/io_error.hpp>
