@@ -42,6 +42,13 @@ struct kernel {
   [[nodiscard]] int count() const {
     return static_cast<int>(std::count_if(numbers.begin(), numbers.end(), [](const auto& f) { return f != nullptr; }));
   }
+  /// One of its numbers is given up: the last one of a listener frees the address.
+  void close(const file& f) {
+    const auto* const l = dynamic_cast<const listening_socket*>(&f);
+    if (l == nullptr || std::count_if(numbers.begin(), numbers.end(), [&](const auto& n) { return n.get() == l; }) > 1)
+      return;
+    listeners.erase(l->name);
+  }
   int put(std::shared_ptr<file> f) {
     const auto free = std::find(numbers.begin(), numbers.end(), nullptr);
     const auto fd = static_cast<int>(free - numbers.begin());
@@ -74,12 +81,11 @@ result call(const char* what, int fd, F f) noexcept {
   if (active == nullptr || now == nullptr) return -ENOSYS;
   active->point();
   const std::shared_ptr<file> found = now->at(fd);
-  if (found == nullptr) {
-    note(what, nullptr, -EBADF);
-    return -EBADF;
-  }
+  if (found == nullptr)
+    active->fail(std::string{what} + " of the number " + std::to_string(fd) + ", which is not open");
   pass_through(found->lock);
   const result r = f(*found);
+  if (r == -EBADF) active->fail(std::string{what} + " of a wrong number");
   if (r == -EAGAIN) ++now->futile;
   note(what, found.get(), r);
   return r;
@@ -113,17 +119,34 @@ result as(file& f, F then) {
   return it == nullptr ? -ENOTSOCK : static_cast<result>(then(*it));
 }
 
+std::size_t shortened(std::size_t size, std::uint32_t one_in) {
+  if (!now->is.short_counts || size < 2 || active->below(one_in) != 0) return size;
+  return 1 + active->below(static_cast<std::uint32_t>(size - 1));
+}
+
+/// The kernel's own accesses to the caller's memory count as the caller's.
+void note_copy(const void* at, result n, bool writes) noexcept {
+  if (n > 0 && watched_run)
+    note_access(reinterpret_cast<std::uintptr_t>(at), static_cast<std::size_t>(n), {writes, false}, nullptr);
+}
+
 result read_into(file& f, char* to, std::size_t size) {
-  if (now->is.short_reads && f.reads_short() && size > 1 && active->below(2) == 0)
-    size = 1 + active->below(static_cast<std::uint32_t>(size - 1));
-  return f.read(to, size);
+  const result n = f.read(to, f.reads_short() ? shortened(size, 2) : size);
+  note_copy(to, n, true);
+  return n;
+}
+
+result write_from(file& f, const char* from, std::size_t size) {
+  const result n = f.write(from, shortened(size, 4));
+  note_copy(from, n, false);
+  return n;
 }
 
 result write_parts(file& f, const iovec* parts, std::size_t n) {
   result done = 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (parts[i].iov_len == 0) continue;
-    const result r = f.write(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+    const result r = write_from(f, static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
     if (r < 0) return done != 0 ? done : r;
     done += r;
     if (r != static_cast<result>(parts[i].iov_len)) break;
@@ -188,8 +211,8 @@ int open_fifo(std::size_t which, bool writes) {
     const std::shared_ptr<pipe_core>& core = now->fifos[which];
     pass_through(core->lock);
     const int fd = now->put(std::make_shared<pipe_end>(core, writes));
-    for (pipe_end* other : writes ? core->readers : core->writers)
-      other->changed();  // the kernel wakes them, for no reason
+    if (writes && core->writers.size() == 1)
+      for (pipe_end* reader : core->readers) reader->changed();  // there is nothing to see
     return fd;
   }));
 }
@@ -288,7 +311,8 @@ result receive(int fd, void* to, std::size_t size) noexcept {
   return call("receive", fd, kernel_call::read, [&](file& f) { return read_into(f, static_cast<char*>(to), size); });
 }
 result send(int fd, const void* from, std::size_t size) noexcept {
-  return call("send", fd, kernel_call::write, [&](file& f) { return f.write(static_cast<const char*>(from), size); });
+  return call("send", fd, kernel_call::write,
+              [&](file& f) { return write_from(f, static_cast<const char*>(from), size); });
 }
 result receive_message(int /*fd*/, msghdr& /*m*/, int /*flags*/) noexcept { return -ENOSYS; }
 result send_message(int fd, const msghdr& m) noexcept {
@@ -335,9 +359,9 @@ result duplicate(int fd) noexcept {
 }
 result replace(int fd, int by) noexcept {
   return call("dup2", by, [&](file&) -> result {
-    std::shared_ptr<file> gone = now->at(fd);
-    if (gone == nullptr) return -EBADF;
-    if (const auto* l = dynamic_cast<listening_socket*>(gone.get())) now->listeners.erase(l->name);
+    const std::shared_ptr<file> gone = now->at(fd);
+    if (gone != nullptr) now->close(*gone);
+    if (now->numbers.size() <= static_cast<std::size_t>(fd)) now->numbers.resize(static_cast<std::size_t>(fd) + 1);
     now->numbers[static_cast<std::size_t>(fd)] = now->at(by);
     return fd;
   });
@@ -356,10 +380,8 @@ bool is_ready(int fd, short events) noexcept {
 }
 void close(int fd) noexcept {
   call("close", fd, [&](file& f) {
-    const std::shared_ptr<file> gone = std::move(now->numbers[static_cast<std::size_t>(fd)]);
+    now->close(f);
     now->numbers[static_cast<std::size_t>(fd)] = nullptr;
-    if (const auto* l = dynamic_cast<listening_socket*>(&f); l != nullptr && gone.use_count() <= 2)
-      now->listeners.erase(l->name);
     return 0;
   });
 }
@@ -394,7 +416,7 @@ result set_wait(int set, epoll_event* into, int most, std::int64_t timeout_ns) n
     const result n = call("epoll_wait", set, [&](file& s) {
       return as<set_file>(s, [&](set_file& e) -> result {
         on = &e.set;
-        return e.set.take(into, most);
+        return e.set.take(into, active->below(4) == 0 ? 1 : most);
       });
     });
     const unwatched here;

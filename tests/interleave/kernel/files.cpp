@@ -42,8 +42,7 @@ void pass_through(kernel_lock& l) noexcept {
   ++l.word;
 }
 
-// ---- event sets
-// ------------------------------------------------------------------------------------------------------
+// ---- event sets ----------------------------------------------------------------------------------------------------
 
 event_set::~event_set() {
   for (const auto& i : items_) std::erase(i->of->items_, i.get());
@@ -91,8 +90,7 @@ int event_set::take(epoll_event* into, int most) noexcept {
   return n;
 }
 
-// ---- files
-// -----------------------------------------------------------------------------------------------------------
+// ---- files ---------------------------------------------------------------------------------------------------------
 
 file::~file() {
   while (!items_.empty()) items_.back()->set->remove(*this);
@@ -103,11 +101,13 @@ void file::changed() noexcept {
   for (event_set::item* i : items_) i->set->tell(*i);
 }
 
-// ---- pipes
-// -----------------------------------------------------------------------------------------------------------
+// ---- pipes ---------------------------------------------------------------------------------------------------------
 
 pipe_end::pipe_end(std::shared_ptr<pipe_core> c, bool writes)
-    : file{c->lock}, core_{std::move(c)}, writes_{writes}, writers_before_{core_->writers_ever} {
+    : file{c->lock},
+      core_{std::move(c)},
+      writes_{writes},
+      writers_before_{core_->writers.empty() ? core_->writers_ever : -1} {
   (writes_ ? core_->writers : core_->readers).push_back(this);
   if (writes_) ++core_->writers_ever;
 }
@@ -150,8 +150,7 @@ result pipe_end::write(const char* from, std::size_t size) {
   return n;
 }
 
-// ---- sockets
-// ---------------------------------------------------------------------------------------------------------
+// ---- sockets -------------------------------------------------------------------------------------------------------
 
 void socket_file::join(socket_file& a, socket_file& b) noexcept {
   a.peer_ = &b;
@@ -162,10 +161,22 @@ void socket_file::join(socket_file& a, socket_file& b) noexcept {
 socket_file::~socket_file() {
   if (waits_at != nullptr) waits_at->forget(*this);
   if (peer_ == nullptr) return;
-  peer_->peer_ = nullptr;
-  peer_->in_ended_ = peer_->out_ended_ = true;
-  if (!in_.empty()) peer_->error_ = ECONNRESET;
-  peer_->changed();
+  socket_file& other = *peer_;
+  other.peer_ = nullptr;
+  pass_through(other.lock);
+  if (!in_.empty()) {
+    other.reset(ECONNRESET);
+    return;
+  }
+  other.in_ended_ = true;
+  (is_tcp ? other.in_finished_ : other.out_ended_) = true;
+  other.changed();
+}
+
+void socket_file::reset(int code) noexcept {
+  in_ended_ = out_ended_ = true;
+  error_ = code;
+  changed();
 }
 
 bool socket_file::has_half_free() const noexcept { return peer_ != nullptr && peer_->in_.size() * 2 <= room_; }
@@ -184,12 +195,14 @@ std::uint32_t socket_file::mask() const {
 }
 
 result socket_file::read(char* to, std::size_t size) {
+  if (peer_ != nullptr) pass_through(peer_->lock);
   if (!in_.empty()) {
     const result n = interleave::take(in_, to, size);
     if (peer_ != nullptr && peer_->has_half_free() && (!is_tcp || std::exchange(peer_->found_no_room_, false)))
       peer_->changed();
     return n;
   }
+  if (in_finished_) return 0;
   if (error_ != 0) return -std::exchange(error_, 0);
   if (in_ended_) return 0;
   return connected_ ? -EAGAIN : -ENOTCONN;
@@ -198,7 +211,12 @@ result socket_file::read(char* to, std::size_t size) {
 result socket_file::write(const char* from, std::size_t size) {
   if (out_ended_) return error_ != 0 && is_tcp ? -std::exchange(error_, 0) : -EPIPE;
   if (!connected_) return -ENOTCONN;
-  if (peer_->in_ended_) return static_cast<result>(size);  // nobody will read it
+  if (peer_ == nullptr) {  // gone: its answer to the first write is a reset
+    reset(EPIPE);
+    return static_cast<result>(size);
+  }
+  pass_through(peer_->lock);
+  if (peer_->in_ended_) return is_tcp ? static_cast<result>(size) : -EPIPE;  // it has shut reading down
   if (peer_->in_.size() >= room_) {
     found_no_room_ = true;
     return -EAGAIN;
@@ -209,10 +227,14 @@ result socket_file::write(const char* from, std::size_t size) {
 }
 
 result socket_file::shut(bool reading, bool writing) {
-  if (!connected_ || peer_ == nullptr) return -ENOTCONN;
-  if (writing && !std::exchange(out_ended_, true)) peer_->in_ended_ = true;
+  if (!connected_ || (in_ended_ && out_ended_)) return -ENOTCONN;
+  if (writing && !std::exchange(out_ended_, true) && peer_ != nullptr) {
+    pass_through(peer_->lock);
+    peer_->in_ended_ = true;
+    peer_->in_finished_ = is_tcp;
+    peer_->changed();
+  }
   if (reading) in_ended_ = true;
-  peer_->changed();
   changed();
   return 0;
 }
@@ -225,8 +247,7 @@ void socket_file::refuse(int code) noexcept {
   changed();
 }
 
-// ---- listeners
-// -------------------------------------------------------------------------------------------------------
+// ---- listeners -----------------------------------------------------------------------------------------------------
 
 listening_socket::~listening_socket() {
   for (socket_file* s : outside_) s->refuse(ECONNREFUSED);
@@ -272,8 +293,7 @@ std::shared_ptr<socket_file> listening_socket::take() {
 
 void listening_socket::forget(const socket_file& from) noexcept { std::erase(outside_, &from); }
 
-// ---- others
-// ----------------------------------------------------------------------------------------------------------
+// ---- others --------------------------------------------------------------------------------------------------------
 
 result event_file::write(const char*, std::size_t size) {
   raised_ = true;

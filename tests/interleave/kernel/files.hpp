@@ -74,8 +74,7 @@ class file {
   std::vector<event_set::item*> items_;
 };
 
-// ---- pipes
-// -----------------------------------------------------------------------------------------------------------
+// ---- pipes ---------------------------------------------------------------------------------------------------------
 
 class pipe_end;
 struct pipe_core {
@@ -101,8 +100,7 @@ class pipe_end final : public file {
   const int writers_before_;  // it never saw a writer, so it is not at its end
 };
 
-// ---- sockets
-// ---------------------------------------------------------------------------------------------------------
+// ---- sockets -------------------------------------------------------------------------------------------------------
 
 class listening_socket;
 
@@ -129,10 +127,12 @@ class socket_file final : public file {
  private:
   friend listening_socket;
   [[nodiscard]] bool has_half_free() const noexcept;
+  void reset(int code) noexcept;
   const std::size_t room_;
   std::deque<char> in_;
   socket_file* peer_ = nullptr;
   bool connected_ = false, in_ended_ = false, out_ended_ = false;
+  bool in_finished_ = false;            // TCP: by the peer, and that stays so after a reset
   mutable bool found_no_room_ = false;  // a write, or who asked for the mask
   int error_ = 0;
 };
@@ -158,8 +158,7 @@ class listening_socket final : public file {
   std::deque<socket_file*> outside_;  // K6
 };
 
-// ---- others
-// ----------------------------------------------------------------------------------------------------------
+// ---- others --------------------------------------------------------------------------------------------------------
 
 class event_file final : public file {
  public:

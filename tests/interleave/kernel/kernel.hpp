@@ -3,14 +3,16 @@
 //
 //  K1 A call is one step, before which others may run. It sees what was done before earlier calls on the same file, and
 //     what its caller did is seen by later ones: as by the file's lock.
-//  K2 There is room for a few bytes. A write takes what fits. A read of what is no TCP may return less than there is.
+//  K2 There is room for a few bytes. A write takes what fits, or less. A read of what is no TCP may return less than there
+//     is. Event sets report some of their files.
 //  K3 An event set reports a file that has changed since it was reported last, or that was ready when it was added; and it
 //     says what holds when it is asked, not what has changed. A file with nothing to say by then is passed over.
 //  K4 Room is told of when half of it is free, to those whose call found too little; a pipe tells when it was full.
 //  K5 The number of a new file is the smallest that is free, and below a limit. Accept wants it before it takes anything.
 //  K6 A full backlog refuses a local socket at once, and leaves one of TCP waiting until there is room.
-//  K7 Who closes a socket without having read all resets it: its peer reads what has come, and then that.
-//  K8 Calls fail as the program has asked, and are interrupted now and then.
+//  K7 Who closes a socket without having read all resets it: its peer reads what has come, and then that. Else the end of
+//     a TCP stream is that of one direction; the first write to it succeeds, and is answered by a reset.
+//  K8 Calls fail as the program has asked, and are interrupted now and then. One by a number that is not open ends the run.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +22,9 @@ namespace ramie::interleave {
 
 struct kernel_settings {
   int descriptors_most = 64;
-  std::size_t room = 4;     // bytes that a pipe holds, and each way of a connection
-  bool short_reads = true;  // K2
-  bool interrupts = true;   // K8
+  std::size_t room = 4;      // bytes that a pipe holds, and each way of a connection
+  bool short_counts = true;  // K2
+  bool interrupts = true;    // K8
 };
 
 enum class kernel_call : std::uint8_t {
