@@ -19,6 +19,11 @@ END
 
 configure() { # preset [more for cmake]
   local log=build/$1.configure.log
+  case $1 in
+    aarch64) need "${cross_packages[@]}" ;;
+    asan | fuzz) need_clang clang libclang-rt llvm ;;
+    clang-*) need_clang clang libclang-rt ;;
+  esac || return 1
   mkdir -p build
   if ! cmake --preset "$@" >"$log" 2>&1; then
     cat "$log" >&2
@@ -46,10 +51,6 @@ command_build() {
   (($# > 0)) || set -- release
   local preset
   for preset in "$@"; do
-    case $preset in
-      aarch64) need "${cross_packages[@]}" ;;
-      clang-*) need_clang clang libclang-rt ;;
-    esac
     heading "build $preset"
     build "$preset"
   done

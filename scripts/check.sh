@@ -162,7 +162,7 @@ check_report() {
 
 # Each fuzzer for RAMIE_FUZZ_SECONDS; inputs that it finds interesting, and those that break something, stay in build/fuzz.
 check_fuzz() {
-  need_clang clang libclang-rt && need "${component_packages[@]}" || return 1
+  need "${component_packages[@]}" || return 1
   local name targets=() status=0
   (need "${cluster_packages[@]}") || true # said below
   configure fuzz || return 1
@@ -190,13 +190,11 @@ check_fuzz() {
 }
 
 check_clang() {
-  need_clang clang libclang-rt || return 1
   need_for_components
   test_preset clang-release all
 }
 
 check_aarch64() {
-  need "${cross_packages[@]}" || return 1
   test_preset aarch64 all -R "$aarch64_tests"
 }
 

@@ -170,7 +170,7 @@ clang_version() {
   fi
 }
 
-# Installs tools of one version of clang (of clang, clang-tidy, clang-format, libclang-rt) and sets clang_suffix to what the
+# Installs tools of one version of clang (of clang, clang-tidy, clang-format, libclang-rt, llvm) and sets clang_suffix to what the
 # names of their programs end in.
 need_clang() {
   local version tool packages=()
@@ -187,6 +187,7 @@ need_clang() {
   for tool in "$@"; do
     case $tool in
       libclang-rt) packages+=("libclang-rt-$version-dev") ;;
+      llvm) packages+=("llvm-$version=llvm-symbolizer-$version") ;;
       *) packages+=("$tool-$version=$tool-$version") ;;
     esac
   done
@@ -226,7 +227,7 @@ command_setup() {
   setup_part "pages of report, bench and compare" need "${plot_packages[@]}"
   setup_part "check report" need "${browser_packages[@]}"
   setup_part "docs" need "${docs_packages[@]}"
-  setup_part "check format, tidy, clang and fuzz" need_clang clang clang-tidy clang-format libclang-rt
+  setup_part "check format, asan, tidy, clang and fuzz" need_clang clang clang-tidy clang-format libclang-rt llvm
   ((${#left_out[@]} > 0)) || note "all is installed"
   return "$status"
 }

@@ -257,8 +257,9 @@ class trial {
       piece.resize(s.size);
       std::size_t n = 0;
       bool done = false;
-      for (int tries = 0; !done; ++tries)
-        in_the_manner(tries < 3 ? s.how : manner::plainly, s.patience, from, true, [&] {
+      int tries = 0;
+      while (!done)
+        in_the_manner(tries++ < 3 ? s.how : manner::plainly, s.patience, from, true, [&] {
           n = from.read_some(piece);
           done = true;
         });

@@ -31,10 +31,9 @@ stack_use use_of(const std::string& name) {
   return {};
 }
 
-constexpr std::size_t slack =
-    RAMIE_ASAN || RAMIE_TSAN ? 32 * 1024 : 6 * 1024;  // frames of ramie, of gtest, of the measurement
-
 #if !RAMIE_ASAN  // which keeps such memory with red zones, or elsewhere
+constexpr std::size_t slack = RAMIE_TSAN ? 32 * 1024 : 6 * 1024;  // frames of ramie, of gtest, of the measurement
+
 class stack_uses : public ::testing::TestWithParam<int> {
  protected:
   runtime rt_{{.workers = GetParam(), .stack_size = 512 * 1024, .name = "painted", .paint_stacks = true}};

@@ -169,14 +169,29 @@ std::vector<result> connection::run(const batch& statements) {
   });
 }
 
-void connection::begin() { static_cast<void>(script("begin")); }
+// The server may have carried out one that is cut off; without this nobody would end the transaction.
+void connection::begin() {
+  const bool was_open = in_transaction();
+  try {
+    static_cast<void>(script("begin"));
+  } catch (...) {
+    if (!was_open && in_transaction()) roll_back();
+    throw;
+  }
+}
+
 void connection::commit() {
   // After a failed statement that was ignored, the server answers a commit with a rollback.
   if (state_ && is_open() && PQtransactionStatus(state_->pq) == PQTRANS_INERROR) {
     roll_back();
     throw query_error{"the transaction cannot be committed: a statement in it has failed", "25P02"};
   }
-  static_cast<void>(script("commit"));
+  try {
+    static_cast<void>(script("commit"));
+  } catch (...) {
+    if (in_transaction()) roll_back();
+    throw;
+  }
 }
 
 void connection::roll_back() noexcept {

@@ -149,6 +149,28 @@ TEST_F(postgres_connection, cancels_at_the_server_what_a_deadline_ends) {
   });
 }
 
+/// Wherever the deadline falls: in BEGIN, in the statement, in COMMIT.
+TEST_F(postgres_connection, leaves_no_transaction_open_that_a_deadline_ends) {
+  net::with_workers([] {
+    connection c = connect();
+    c.query("create temp table t (n int)");
+    const int process = c.server_process();
+    const auto insert = [&] { c.transaction([](connection& x) { x.query("insert into t values (1)"); }); };
+    int done = 0;
+    for (int i = 0; i < 60; ++i) {
+      try {
+        with_timeout(i * 20us, insert);
+        ++done;
+      } catch (const timeout_error&) {
+      }
+      ASSERT_FALSE(c.in_transaction()) << i;
+    }
+    insert();
+    EXPECT_GT(c.query("select count(*) from t")[0].get<int>(0), done);
+    EXPECT_EQ(c.server_process(), process);
+  });
+}
+
 TEST_F(postgres_connection, never_cancels_the_next_query) {
   run([] {
     connection c = connect();

@@ -413,8 +413,8 @@ TEST(net_waits, of_plain_threads_end_by_data_close_and_timeout) {
 TEST(net_waits, lose_no_byte_where_cancelling_races_with_arrival) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();
-    const int rounds = RAMIE_TSAN || RAMIE_ASAN ? 1000 : 10'000;
-    auto writer = spawn([&a, rounds] {
+    constexpr int rounds = RAMIE_TSAN || RAMIE_ASAN ? 1000 : 10'000;
+    auto writer = spawn([&a] {
       for (int i = 0; i < rounds; ++i) {
         const std::byte one = byte_at(static_cast<std::uint64_t>(i));
         a.write_all(std::span{&one, 1});

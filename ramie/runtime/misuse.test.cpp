@@ -26,11 +26,17 @@ namespace {
 std::atomic<int> threads_left{-1};
 }  // namespace
 
+// The sanitizer's, where it is part of the program.
+extern "C" [[gnu::weak]] int __interceptor_pthread_create(  // NOLINT(bugprone-reserved-identifier)
+    pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument);
+
 // In front of the C library's: limits do not bind a privileged user, so the refusal is made here.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                               void* argument) {
   using function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const auto next = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "pthread_create"));
+  static const auto next = __interceptor_pthread_create != nullptr
+                               ? &__interceptor_pthread_create
+                               : reinterpret_cast<function>(::dlsym(RTLD_NEXT, "pthread_create"));
   if (threads_left >= 0 && threads_left-- <= 0) {
     threads_left = 0;
     return EAGAIN;

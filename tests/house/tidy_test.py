@@ -11,19 +11,20 @@ from pathlib import Path
 
 TIDY = Path(__file__).resolve().parents[2] / "scripts" / "tidy.py"
 
-# It looks into the source and into shared.hpp, which all of them include, and heeds NOLINT.
+# It looks into the source, or into those that a unit includes, and into shared.hpp, which all of them include; and heeds NOLINT.
 PROGRAM = """#!{python}
 import os, sys
 here = os.path.dirname(os.path.abspath(__file__))
 if sys.argv[1] == "--version":
     print(open(here + "/version").read())
     sys.exit(0)
-source = sys.argv[2]
+source = sys.argv[sys.argv.index("--") - 1]
 open(here + "/asked", "a").write(os.path.basename(source) + "\\n")
 if os.path.exists(here + "/broken"):
     sys.exit("out of order")
 status = 0
-for path in (source, os.path.join(os.path.dirname(source), "shared.hpp")):
+sources = [line.split('"')[1] for line in open(source) if line.startswith('#include "/')] or [source]
+for path in (*sources, os.path.join(os.path.dirname(sources[0]), "shared.hpp")):
     for number, line in enumerate(open(path), 1):
         if "ugly" in line and "NOLINT" not in line:
             print(f"{{path}}:{{number}}:1: error: ugly [misc-ugly]\\n    1 | " + line.rstrip())
@@ -59,6 +60,11 @@ class Tidy(unittest.TestCase):
                     "command": f"c++ {more} -o {name}.o -c {root / name}"} for name in names for more in ("-O1", "-O2")]
         self.write(root / "build/compile_commands.json", json.dumps(entries))
 
+    def put_into_one_target(self, *names):
+        entries = [{"directory": str(self.project), "file": str(self.project / name),
+                    "command": f"c++ -o CMakeFiles/all.dir/{name}.o -c {self.project / name}"} for name in names]
+        self.write(self.project / "build/compile_commands.json", json.dumps(entries))
+
     def run_tidy(self, *more):
         """What it was asked about, sorted; what is printed, line by line; the exit status."""
         asked = self.top / "asked"
@@ -92,6 +98,33 @@ class Tidy(unittest.TestCase):
         self.write(database, database.read_text().replace("-O1", "-O0"))
         self.expect_asked("one.cpp", "two.cpp")
         self.expect_asked()
+
+    def test_sources_of_a_target_are_looked_at_together(self):
+        self.put_into_one_target("ramie/one.cpp", "ramie/two.cpp")
+        self.expect_asked("unit.cpp")
+        self.expect_asked()
+        # Only those that are not known.
+        self.write(self.project / "ramie/two.cpp", '#include "shared.hpp"\nint three;\n')
+        self.expect_asked("two.cpp")
+        # A folder with rules of its own.
+        self.write(self.project / "ramie/.clang-tidy", "InheritParentConfig: true\n")
+        self.expect_asked("one.cpp", "two.cpp")
+
+    def test_what_is_found_together_is_looked_for_alone(self):
+        self.put_into_one_target("ramie/one.cpp", "ramie/two.cpp")
+        self.write(self.project / "ramie/one.cpp", '#include "shared.hpp"\nint ugly;\n')
+        asked, printed, status = self.run_tidy()
+        self.assertEqual(asked, ["one.cpp", "two.cpp", "unit.cpp"])
+        self.assertEqual(printed[:2], ["ramie/one.cpp:2:1: error: ugly [misc-ugly]", "    1 | int ugly;"])
+        self.assertEqual(status, 1)
+        self.assertEqual(self.run_tidy()[0], ["one.cpp"])
+
+    def test_not_more_than_eight_are_looked_at_together(self):
+        names = [f"ramie/part_{i}.cpp" for i in range(9)]
+        for name in names:
+            self.write(self.project / name, f'#include "shared.hpp"\nint {Path(name).stem};\n')
+        self.put_into_one_target(*names)
+        self.expect_asked("part_8.cpp", "unit.cpp")
 
     def test_what_was_before_is_known(self):
         self.expect_asked("one.cpp", "two.cpp")

@@ -332,7 +332,7 @@ TEST_P(caf_tests, behaviours) {
     std::string on(get) { return "first"; }
     void on(put p) {
       if (p.n == 0) return unbecome();
-      become([this, p](get) { return "level " + std::to_string(p.n); },
+      become([p](get) { return "level " + std::to_string(p.n); },
              [this](put q) {
                if (q.n == 0) unbecome();
                else on(q);
