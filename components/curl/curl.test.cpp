@@ -60,8 +60,10 @@ class server {
   join_handle<void> fiber_;
 };
 
+// The server ends each connection after its answer, and has to say so: else a client may send its next request there.
 std::string ok(const std::string& body) {
-  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\nX-Kind: Plum\r\n\r\n" + body;
+  return "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\nConnection: close\r\nX-Kind: Plum\r\n\r\n" + body;
 }
 
 TEST(curl_client, transfers_for_many_fibers) {
