@@ -157,8 +157,15 @@ TEST(net_ring, writes_and_syncs_past_the_cache) {
     const aligned_bytes back = aligned(size);
     EXPECT_EQ(f.read_at(0, {back.get(), size}), size);
     EXPECT_EQ(wrong_in({back.get(), size}, 0), 0u);
-    EXPECT_EQ(f.read_at(size, {back.get(), block}), 0u);                             // the end
-    EXPECT_EQ(code_of([&] { f.read_at(1, {back.get() + 1, 7}); }).value(), EINVAL);  // not aligned
+    EXPECT_EQ(f.read_at(size, {back.get(), block}), 0u);  // the end
+    // What is not aligned: the kernel refuses it, but for file systems in memory.
+    std::size_t there = 0;
+    const int code = code_of([&] { there = f.read_at(1, {back.get() + 1, 7}); }).value();
+    if (code != EINVAL) {
+      EXPECT_EQ(code, 0);
+      EXPECT_EQ(there, 7u);
+      EXPECT_EQ(wrong_in({back.get() + 1, 7}, 1), 0u);
+    }
   });
 }
 
