@@ -107,13 +107,16 @@ class instructions {
     static_cast<void>(fd);
 #endif
   }
-  void reset_signals() {
+  /// `own_group`: and makes a group of its own.
+  void reset_signals(bool own_group) {
     sigset_t set;
     ::sigemptyset(&set);
     check(::posix_spawnattr_setsigmask(&attributes_, &set));
     ::sigaddset(&set, SIGPIPE);
     check(::posix_spawnattr_setsigdefault(&attributes_, &set));
-    check(::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+    const int group = own_group ? POSIX_SPAWN_SETPGROUP : 0;  // 0: the child's own number
+    check(::posix_spawnattr_setflags(&attributes_,
+                                     static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group)));
   }
   [[nodiscard]] int start(pid_t& id, char* const* arguments, char* const* environment) const noexcept {
     return ::posix_spawnp(&id, arguments[0], &actions_, &attributes_, arguments, environment);
@@ -155,16 +158,16 @@ void adopt(Pipe& as, raw_fd& own) {
   static_cast<void>(own.release());
 }
 
-/// For one that has no pidfd. Whatever signals come: it must not stay behind as a zombie.
-void kill_and_wait(pid_t id) noexcept {
-  ::kill(id, SIGKILL);
+/// For one that has just started. Whatever signals come: it must not stay behind as a zombie.
+void kill_and_wait(pid_t id, bool own_group) noexcept {
+  ::kill(own_group ? -id : id, SIGKILL);
   while (::waitpid(id, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-system::result wait_now(idtype_t what, id_t process, siginfo_t& how) noexcept {
+system::result wait_now(idtype_t what, id_t process, int flags, siginfo_t& how) noexcept {
   how = {};
-  return ::waitid(what, process, &how, WEXITED | WNOHANG) == 0 ? 0 : -errno;
+  return ::waitid(what, process, &how, WEXITED | WNOHANG | flags) == 0 ? 0 : -errno;
 }
 constexpr auto by_descriptor = static_cast<idtype_t>(3);  // P_PIDFD, of Linux 5.4
 
@@ -193,7 +196,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
   const std::vector<raw_fd> given = out_of_their_way(options.descriptors);
   for (std::size_t i = 0; i < given.size(); ++i) todo.become(given[i].get(), 3 + static_cast<int>(i));
   todo.close_from(3 + static_cast<int>(given.size()));
-  todo.reset_signals();
+  todo.reset_signals(options.own_group);
   std::vector<char*> words = pointers_to(arguments);
   std::vector<char*> variables = pointers_to(environment_given);
   char* const* const environment = options.environment ? variables.data() : environ;
@@ -212,7 +215,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
         if (fd >= 0) return {0, fd};
         if (errno == ENOSYS || errno == EPERM) return {0, -1};  // an old kernel, or a filter in front of it
         failed = errno;  // no descriptor left, say: what cannot be waited for must not run
-        kill_and_wait(id_);
+        kill_and_wait(id_, options.own_group);
         return {failed, -1};
       },
       where);
@@ -221,11 +224,12 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
     system::fail(
         "run \"" + arguments[0] + "\"" + (options.directory.empty() ? "" : " in \"" + options.directory + "\""), -code);
   }
+  leads_group_ = options.own_group;
   if (pidfd < 0) return;
   try {
     process_ = handle{pidfd, endings::pass};
   } catch (...) {
-    kill_and_wait(id_);
+    kill_and_wait(id_, options.own_group);
     system::close(pidfd);
     throw;
   }
@@ -234,6 +238,7 @@ child::child(std::vector<std::string> arguments, const child_options& options, s
 child::child(child&& other) noexcept
     : process_{std::move(other.process_)},
       id_{std::exchange(other.id_, 0)},
+      leads_group_{other.leads_group_},
       status_{std::exchange(other.status_, std::nullopt)},
       in_{std::move(other.in_)},
       out_{std::move(other.out_)},
@@ -244,6 +249,7 @@ child& child::operator=(child&& other) noexcept {
   end();
   process_ = std::move(other.process_);
   id_ = std::exchange(other.id_, 0);
+  leads_group_ = other.leads_group_;
   status_ = std::exchange(other.status_, std::nullopt);
   in_ = std::move(other.in_);
   out_ = std::move(other.out_);
@@ -268,18 +274,25 @@ namespace {
 constinit std::mutex numbers;
 }  // namespace
 
-/// Has it ended? Then its status is known from now on.
+/// Has it ended? Then what is left of its group is killed, while the number is its own; its status is known from then
+/// on, and its number may be another's.
 bool child::reap() {
   std::unique_lock guard{numbers, std::defer_lock};
-  if (by_number()) guard.lock();
+  if (uses_number()) guard.lock();
   siginfo_t how;
-  system::result code;
-  do {
-    code = by_number() ? wait_now(P_PID, static_cast<id_t>(id_), how)
-                       : wait_now(by_descriptor, static_cast<id_t>(process_.fd()), how);
-  } while (code == -EINTR);
-  system::check(waiting, code);
-  if (how.si_pid == 0) return false;
+  const auto look = [&](int flags) {
+    system::result code = -EINTR;
+    while (code == -EINTR)
+      code = by_number() ? wait_now(P_PID, static_cast<id_t>(id_), flags, how)
+                         : wait_now(by_descriptor, static_cast<id_t>(process_.fd()), flags, how);
+    system::check(waiting, code);
+    return how.si_pid != 0;
+  };
+  if (leads_group_) {
+    if (!look(WNOWAIT)) return false;
+    ::kill(-id_, SIGKILL);
+  }
+  if (!look(0)) return false;
   if (how.si_code == CLD_EXITED) status_ = child_status{how.si_status, 0};
   else status_ = child_status{0, how.si_status};
   return true;
@@ -332,12 +345,16 @@ child_status child::wait(std::source_location where) {
 }
 
 void child::kill(int signal) {
-  if (by_number()) {
+  if (uses_number()) {
     const std::lock_guard guard{numbers};
     siginfo_t how;
     // Has this process waited for it elsewhere? Then the number may be another's by now.
-    if (status_ || ::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) != 0) return;
-    if (::kill(id_, signal) != 0 && errno != ESRCH) system::fail("kill child " + std::to_string(id_), -errno);
+    if (status_ || wait_now(P_PID, static_cast<id_t>(id_), WNOWAIT, how) != 0) return;
+    // The leader may have gone to another group.
+    const bool is_in_it = leads_group_ && ::getpgid(id_) == id_;
+    if (leads_group_ && !is_in_it) ::kill(-id_, signal);
+    if (::kill(is_in_it ? -id_ : id_, signal) != 0 && errno != ESRCH)
+      system::fail("kill child " + std::to_string(id_), -errno);
     return;
   }
   if (process_.get() == nullptr) return;

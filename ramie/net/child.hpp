@@ -31,6 +31,11 @@ struct child_options {
   child_io err = child_io::inherit;
   std::string directory{};                                // to run in; empty: this process's
   std::optional<std::vector<std::string>> environment{};  // "NAME=value" each, all of it; none: this process's
+  /// It leads a process group of its own (setpgid(2)): signals go to the whole group, and what is left of that is
+  /// killed when `wait`, `try_wait` or the destructor finds that the child has ended. So what it has started ends with
+  /// it, unless it has left the group. Such a group is not in the foreground of a terminal: it cannot read from it, and
+  /// ^C does not reach it.
+  bool own_group = false;
   /// Of this process, which the child gets as 3, 4, ...; they stay open here. Those of ramie's sockets and pipes do not
   /// block, there neither.
   std::vector<int> descriptors{};
@@ -50,7 +55,8 @@ struct child_status {
   friend bool operator==(const child_status&, const child_status&) noexcept = default;
 };
 
-/// A child process, started by a thread of the library's own that lives as long as this process; what the kernel keeps
+/// A child process, started by a thread of the library's own that lives as long as this process (so `setpriv
+/// --pdeathsig KILL PROGRAM` ends with this process, even if that is killed); what the kernel keeps
 /// for each thread (capabilities, filters of system calls, niceness) it gets from the thread that starts the first
 /// child of all: so give up privileges before that. Its owner waits for it or, by destroying it, kills it: a fiber that
 /// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones and those that it
@@ -78,9 +84,9 @@ class child {
   /// Asks it to end (SIGTERM), and kills it (SIGKILL) if it has not ended after `grace`. Suspends until it has ended.
   /// Throws as `wait` and `kill` do.
   child_status terminate(std::chrono::nanoseconds grace, std::source_location where = std::source_location::current());
-  /// Sends a signal; does nothing if the process has ended. Never reaches another process that has its number by now
-  /// (in a kernel without pidfds: unless this process waits for the child elsewhere in the same instant).
-  /// Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
+  /// Sends a signal; does nothing if the process has ended and was waited for. Never reaches another process that has
+  /// its number by now (in a kernel without pidfds: unless this process waits for the child elsewhere in the same
+  /// instant). Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
   void kill(int signal = SIGTERM);
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   /// Lets it go on by itself: nobody waits for it or kills it any more, and our ends of its pipes are closed. Returns
@@ -93,6 +99,7 @@ class child {
   [[nodiscard]] pipe_reader& err() noexcept { return err_; }
 
  private:
+  friend struct detail::socket_access;
   void end() noexcept;
   bool reap();
   void check_started(const char* call) const;
@@ -100,8 +107,12 @@ class child {
   /// There are no pidfds here: it is looked for now and then.
   [[nodiscard]] bool by_number() const noexcept { return id_ != 0 && process_.get() == nullptr; }
 
+  /// Its number is used, for itself or for its group.
+  [[nodiscard]] bool uses_number() const noexcept { return by_number() || leads_group_; }
+
   detail::handle process_;  // a pidfd
   pid_t id_ = 0;
+  bool leads_group_ = false;
   std::optional<child_status> status_;
   pipe_writer in_;
   pipe_reader out_, err_;

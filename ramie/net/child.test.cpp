@@ -291,6 +291,82 @@ TEST(net_child, is_asked_to_end_then_killed) {
   });
 }
 
+/// A pipe that ends when no process has its other end any more, which children get as 3. (A process that is only dead
+/// may keep its number: whoever is its parent then may not ask for it.)
+struct lifeline {
+  std::pair<pipe_reader, pipe_writer> ends = make_pipe();
+  [[nodiscard]] child_options options(child_options o = {}) const {
+    o.own_group = true;
+    o.descriptors = {ends.second.native_handle()};
+    return o;
+  }
+  /// That it begins: what the first process writes there.
+  void await_first() {
+    std::array<std::byte, 1> one;
+    ASSERT_TRUE(ends.first.read_exactly(one));
+  }
+  /// Hangs if one lives on.
+  void await_last() {
+    ends.second.close();
+    EXPECT_EQ(read_all(ends.first), "");
+  }
+};
+
+TEST(net_child, ends_with_its_group) {
+  const auto run = [] {
+    {
+      lifeline all;
+      {
+        const child c{{"sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & echo -n x >&3; wait' & wait"}, all.options()};
+        all.await_first();
+      }
+      all.await_last();
+    }
+    {
+      lifeline all;
+      child c{{"sh", "-c", "sleep 1000 & echo -n x >&3; exit 4"}, all.options()};
+      all.await_first();
+      EXPECT_EQ(c.wait(), (child_status{4, 0}));
+      all.await_last();
+    }
+    {
+      lifeline all;
+      const child_output done =
+          run_child({"sh", "-c", "(trap '' TERM; sleep 1000) & echo out"}, {}, all.options());  // it has our output
+      EXPECT_EQ(done.out, "out\n");
+      all.await_last();
+    }
+  };
+  with_workers(run);
+  run();  // on a plain thread
+}
+
+TEST(net_child, is_cancelled_with_its_group) {
+  with_workers([] {
+    lifeline all;
+    auto runs = spawn([&] { run_child({"sh", "-c", "sleep 1000 & echo -n x >&3; wait"}, {}, all.options()); });
+    all.await_first();
+    runs.request_stop();
+    EXPECT_THROW(runs.join(), cancelled);
+    all.await_last();
+  });
+}
+
+TEST(net_child, is_asked_to_end_with_its_group_then_killed) {
+  with_workers([] {
+    for (const char* others :
+         {"sleep 1000", "trap '' TERM; sleep 1000", "trap '' TERM; while :; do sleep 0.01; done"}) {
+      lifeline all;
+      child c{{"sh", "-c", "sh -c \"" + std::string{others} + "\" & trap 'exit 5' TERM; echo -n x >&3; wait"},
+              all.options()};
+      all.await_first();
+      EXPECT_EQ(c.terminate(10min), (child_status{5, 0}));
+      all.await_last();
+      c.kill(SIGKILL);  // does nothing
+    }
+  });
+}
+
 /// Processes that it has started live on, and have its output.
 TEST(net_child, is_waited_for_no_longer_than_its_output_may_take) {
   const auto run = [] {

@@ -306,6 +306,18 @@ std::uint64_t file::send_to(stream& to, std::uint64_t position, std::uint64_t si
   return done;
 }
 
+void file_cursor::write_all(std::span<const std::byte> from, std::size_t* written, std::source_location where) {
+  std::size_t ignored = 0;
+  std::size_t& done = written == nullptr ? ignored : *written;
+  done = 0;
+  struct mover {
+    std::uint64_t& position;
+    const std::size_t& done;
+    ~mover() { position += done; }
+  } const moves{position_, done};
+  file_->write_at(position_, from, &done, where);
+}
+
 std::string read_file(const std::string& path, std::size_t most, std::source_location where) {
   file f = file::open(path, {}, where);
   std::string all;

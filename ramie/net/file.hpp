@@ -78,6 +78,33 @@ class file {
   bool direct_ = false;
 };
 
+/// A place in a file that moves as bytes are read and written: so a file is one of the streams for buffered_reader,
+/// buffered_writer and `copy`. Keeps a reference to the file. For one fiber at a time.
+class file_cursor {
+ public:
+  explicit file_cursor(file& of, std::uint64_t position = 0) noexcept : file_{&of}, position_{position} {}
+
+  /// As file::read_at: fewer than `into.size()` at the end of the file, and 0 after it.
+  std::size_t read_some(std::span<std::byte> into, std::source_location where = std::source_location::current()) {
+    const std::size_t n = file_->read_at(position_, into, where);
+    position_ += n;
+    return n;
+  }
+  /// As file::write_at. If it throws, the place is behind the bytes that have been written.
+  void write_all(std::span<const std::byte> from, std::size_t* written = nullptr,
+                 std::source_location where = std::source_location::current());
+  void write_all(std::string_view text, std::size_t* written = nullptr,
+                 std::source_location where = std::source_location::current()) {
+    write_all(std::as_bytes(std::span{text}), written, where);
+  }
+  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+  void move_to(std::uint64_t position) noexcept { position_ = position; }
+
+ private:
+  file* file_;
+  std::uint64_t position_;
+};
+
 /// All of a file. `most`: io_errc::too_long if it has more bytes than that.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t most = std::size_t{1} << 30,
                                     std::source_location where = std::source_location::current());

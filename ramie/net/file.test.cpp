@@ -342,6 +342,56 @@ TEST_F(net_file, standard_input_is_read) {
   for (const int fd : {kept, both[0], both[1]}) ::close(fd);
 }
 
+TEST_F(net_file, is_a_stream_for_a_cursor) {
+  with_workers([&] {
+    file f = file::create(path("lines"));
+    file_cursor out{f};
+    out.write_all("first\n");
+    {
+      buffered_writer buffered{out};
+      for (int i = 0; i < 10'000; ++i) buffered.write(std::to_string(i) + "\n");
+      buffered.flush();
+    }
+    EXPECT_EQ(out.position(), f.size());
+    file_cursor in{f};
+    buffered_reader lines{in};
+    EXPECT_EQ(lines.read_line(), "first");
+    for (int i = 0; i < 10'000; ++i) ASSERT_EQ(lines.read_line(), std::to_string(i));
+    EXPECT_EQ(lines.read_line(), std::nullopt);
+
+    file other = file::create(path("other"));
+    file_cursor from{f, 6}, to{other};
+    EXPECT_EQ(copy(from, to), f.size() - 6);
+    EXPECT_EQ(read_file(path("other")), read_file(path("lines")).substr(6));
+    from.move_to(1);
+    std::array<std::byte, 4> some;
+    EXPECT_EQ(from.read_some(some), 4u);
+    EXPECT_EQ(text_of(some), "irst");
+    EXPECT_EQ(from.position(), 5u);
+    from.move_to(f.size());
+    EXPECT_EQ(from.read_some(some), 0u);
+  });
+}
+
+TEST_F(net_file, moves_a_cursor_behind_what_it_has_taken) {
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  with_workers([&] {
+    file f = file::create(path("limited"));
+    file_cursor out{f, 10};
+    const rlimit few{1000, old.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &few);
+    std::size_t written = 0;
+    const std::error_code code = code_of([&] { out.write_all(pattern(3000), &written); });
+    ::setrlimit(RLIMIT_FSIZE, &old);
+    EXPECT_EQ(code, std::errc::file_too_large);
+    EXPECT_EQ(written, 990u);
+    EXPECT_EQ(out.position(), 1000u);
+  });
+  std::signal(SIGXFSZ, before);
+}
+
 TEST_F(net_file, of_a_plain_thread) {
   write_file(path("plain"), "text");
   EXPECT_EQ(read_file(path("plain")), "text");

@@ -47,7 +47,8 @@ class listener {
 /// Takes TCP connections. Several fibers may `accept` at a time.
 class tcp_listener : public listener {
  public:
-  /// Listens at once, with SO_REUSEADDR. Port 0 picks a free one, see local(). Throws io_error that names `at`.
+  /// Listens at once, with SO_REUSEADDR. Port 0 picks a free one, see local(). Throws io_error that names `at`,
+  /// invalid_argument (options).
   explicit tcp_listener(const endpoint& at, const tcp_options& options = {})
       : listener{at, options}, no_delay_{options.no_delay} {}
   /// Takes ownership of `fd`, a TCP socket that listens already (see `given_sockets`), and makes it non-blocking, also

@@ -1,4 +1,5 @@
-// Cases of a select that wait for sockets: readable, writable, a connection to accept.
+// Cases of a select that wait for sockets (readable, writable, a connection to accept), signals, changes of files, and
+// the ends of children.
 //
 // They build on descriptor.hpp (N1 to N6) and on the steps of a select (select_case.hpp, S1 to S4; waitable.hpp, V1 to
 // V5):
@@ -19,13 +20,17 @@
 
 #include <ramie/channel/on_ready.hpp>
 #include <ramie/channel/waitable.hpp>
+#include <ramie/net/child.hpp>
 #include <ramie/net/datagram.hpp>
 #include <ramie/net/listener.hpp>
+#include <ramie/net/signals.hpp>
 #include <ramie/net/stream.hpp>
+#include <ramie/net/watch.hpp>
 #include <ramie/poll/descriptor.hpp>
 
 #include <concepts>
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -63,6 +68,10 @@ struct socket_access {
     return s.handle_.get();
   }
   [[nodiscard]] static bool accept_now(listener& l, int fd, handle& into) { return l.accept_now(fd, into); }
+  [[nodiscard]] static int signal_now(signals& s) noexcept { return s.take(); }
+  [[nodiscard]] static std::optional<change> change_now(watch& w, int fd) { return w.take_now(fd); }
+  /// Null: `wait` is to be called at once.
+  [[nodiscard]] static descriptor* end_of(const child& c) noexcept { return c.status_ ? nullptr : c.process_.get(); }
   static void count_pause(listener& l) noexcept { l.pauses_.fetch_add(1, std::memory_order_relaxed); }
   template <class Listener>
   [[nodiscard]] static auto made_of(const Listener& l, handle h) {
@@ -73,6 +82,44 @@ struct socket_access {
   [[nodiscard]] static auto accepted(Listener& l, handle taken) {
     return taken.get() == nullptr ? l.accept() : l.made_of(std::move(taken));
   }
+};
+
+class signal_waitable : public io_waitable {
+ public:
+  explicit signal_waitable(signals& from) noexcept
+      : io_waitable{socket_access::record(from), direction::in}, from_{&from} {}
+
+ protected:
+  ~signal_waitable() = default;
+  [[nodiscard]] int take() {
+    const int signal = std::exchange(taken_, 0);
+    return signal != 0 ? signal : from_->wait();
+  }
+
+ private:
+  bool look(int fd) final;
+
+  signals* from_;
+  int taken_ = 0;
+};
+
+class change_waitable : public io_waitable {
+ public:
+  explicit change_waitable(watch& from) noexcept
+      : io_waitable{socket_access::record(from), direction::in}, from_{&from} {}
+
+ protected:
+  ~change_waitable() = default;
+  [[nodiscard]] change take() {
+    std::optional<change> there = std::exchange(taken_, std::nullopt);
+    return there ? std::move(*there) : from_->next();
+  }
+
+ private:
+  bool look(int fd) final;
+
+  watch* from_;
+  std::optional<change> taken_;
 };
 
 template <class Listener>
@@ -94,11 +141,12 @@ class accept_waitable : public io_waitable {
 
 }  // namespace detail
 
-/// Made by on_accept.
-template <class Listener, class F>
-class accept_case final : public detail::accept_waitable<Listener> {
+/// Made by on_accept, on_signal and on_change: calls the function with what was taken.
+template <class Waitable, class F>
+class taken_case final : public Waitable {
  public:
-  accept_case(Listener& from, F f) : detail::accept_waitable<Listener>{from}, f_{std::move(f)} {}
+  template <class From>
+  taken_case(From& from, F f) : Waitable{from}, f_{std::move(f)} {}
   void finish() { std::invoke(f_, this->take()); }
   [[nodiscard]] static std::monostate outcome() noexcept { return {}; }
 
@@ -129,8 +177,30 @@ template <selectable_socket Socket, std::invocable F = ramie::detail::do_nothing
 /// wait for a descriptor. The select throws what `accept` throws, also io_errc::closed. `from` has to stay until the
 /// select has returned.
 template <std::derived_from<listener> Listener, class F>
-[[nodiscard]] accept_case<Listener, std::decay_t<F>> on_accept(Listener& from, F&& f) {
+[[nodiscard]] taken_case<detail::accept_waitable<Listener>, std::decay_t<F>> on_accept(Listener& from, F&& f) {
   return {from, std::forward<F>(f)};
+}
+
+/// Takes the next signal, then calls f(int) with it. If this case is not the one that is chosen, no signal is taken.
+/// The select also throws what `wait` throws. `from` has to stay until the select has returned.
+template <std::invocable<int> F>
+[[nodiscard]] taken_case<detail::signal_waitable, std::decay_t<F>> on_signal(signals& from, F&& f) {
+  return {from, std::forward<F>(f)};
+}
+
+/// The same for the next change of files: f(change). Throws what `next` throws. As long as the select waits, no other
+/// call is made of `from`.
+template <std::invocable<change> F>
+[[nodiscard]] taken_case<detail::change_waitable, std::decay_t<F>> on_change(watch& from, F&& f) {
+  return {from, std::forward<F>(f)};
+}
+
+/// Ready when x.wait() would not wait, as the process has ended; calls f(), which may then call it. (In a kernel
+/// without pidfds it is always ready.) `x` has to stay until the select has returned, and no other call waits for it.
+template <std::same_as<child> Child, std::invocable F = ramie::detail::do_nothing>
+[[nodiscard]] auto on_ready(const Child& x, F&& f = {}) {
+  return ready_case<detail::io_waitable, std::decay_t<F>>{std::forward<F>(f), detail::socket_access::end_of(x),
+                                                          detail::direction::in};
 }
 
 }  // namespace ramie::net

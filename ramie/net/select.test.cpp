@@ -3,9 +3,18 @@
 
 #include <ramie/net/testing.hpp>
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace ramie::net {
 namespace {
@@ -395,6 +404,89 @@ TEST(net_select, of_message_sockets) {
       EXPECT_EQ(got, i % 2 == 0 ? "a:ping" : "b:ping");
       sender.join();
     }
+  });
+}
+
+TEST(net_select, takes_signals) {
+  with_workers([] {
+    signals stop{SIGUSR1, SIGUSR2};
+    channel<int> numbers{1};
+    EXPECT_EQ(stop.try_wait(), std::nullopt);
+    for (int i = 0; i < 50; ++i) {
+      int got = 0, number = 0;
+      const auto next = [&] {
+        select(on_signal(stop, [&](int signal) { got = signal; }),
+               on_recv(numbers, [&](std::optional<int> n) { number = n.value_or(-1); }));
+      };
+      if (i % 2 == 0) numbers.send(i + 1);  // what is not chosen stays
+      ::kill(::getpid(), SIGUSR1);
+      while (got == 0 || (i % 2 == 0 && number == 0)) next();
+      EXPECT_EQ(got, SIGUSR1);
+      EXPECT_EQ(number, i % 2 == 0 ? i + 1 : 0);
+    }
+    // Two at once: both are told.
+    ::kill(::getpid(), SIGUSR1);
+    ::kill(::getpid(), SIGUSR2);
+    std::vector<int> both;
+    while (both.size() < 2) select(on_signal(stop, [&](int signal) { both.push_back(signal); }));
+    EXPECT_EQ(std::ranges::count(both, SIGUSR1), 1);
+    EXPECT_EQ(std::ranges::count(both, SIGUSR2), 1);
+    int kept = 0;
+    auto again = on_signal(stop, [&](int signal) { kept = signal; });
+    EXPECT_EQ(select(again, otherwise()), 1u);
+    ::kill(::getpid(), SIGUSR1);
+    EXPECT_EQ(select(again), 0u);
+    EXPECT_EQ(std::exchange(kept, 0), SIGUSR1);
+    stop.close();
+    EXPECT_EQ(code_of([&] { select(again); }), io_errc::closed);
+    EXPECT_EQ(kept, 0);
+  });
+}
+
+TEST(net_select, takes_changes_of_files) {
+  with_workers([] {
+    const scratch_folder folder;
+    watch changes;
+    changes.add(folder.path());
+    EXPECT_EQ(select(on_change(changes, [](const change&) { ADD_FAILURE(); }), otherwise()), 1u);
+    auto writer = spawn([&] {
+      this_fiber::yield();
+      write_file(folder / "one", "1");
+      std::filesystem::create_directory(folder / "two");
+      std::filesystem::remove(folder / "two");
+    });
+    // Several come with one read, and each is told once.
+    std::vector<std::string> created;
+    bool removed = false;
+    while (!removed)
+      select(on_change(changes, [&](change c) {
+        if (c.kind == change_kind::created || c.kind == change_kind::moved_here) created.push_back(c.path);
+        removed = c.kind == change_kind::deleted && c.path == folder / "two";
+      }));
+    writer.join();
+    EXPECT_EQ(std::ranges::count(created, folder / "one"), 1);
+    EXPECT_EQ(std::ranges::count(created, folder / "two"), 1);
+    EXPECT_EQ(select(on_change(changes, [](const change&) { ADD_FAILURE(); }), otherwise()), 1u);
+    changes.close();
+    EXPECT_EQ(code_of([&] { select(on_change(changes, [](const change&) {})); }), io_errc::closed);
+  });
+}
+
+TEST(net_select, waits_for_the_ends_of_children) {
+  with_workers([] {
+    child one{{"sleep", "1000"}}, other{{"sh", "-c", "exit 7"}};
+    child_status status;
+    EXPECT_EQ(select(on_ready(one), on_ready(other, [&] { status = other.wait(); })), 1u);
+    EXPECT_EQ(status, (child_status{7, 0}));
+    EXPECT_EQ(select(on_ready(one), on_timeout(1ms, [] {})), 1u);
+    EXPECT_EQ(select(on_ready(other)), 0u);  // and again
+    auto killer = spawn([&] {
+      this_fiber::sleep_for(1ms);
+      one.kill(SIGKILL);
+    });
+    EXPECT_EQ(select(on_ready(one)), 0u);
+    EXPECT_EQ(one.try_wait(), (child_status{0, SIGKILL}));
+    killer.join();
   });
 }
 

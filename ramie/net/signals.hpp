@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <source_location>
 
 namespace ramie::net {
@@ -26,10 +27,15 @@ class signals {
 
   /// Waits for the next of them, and returns which. Suspends. Throws `cancelled`, io_error with io_errc::closed.
   int wait(std::source_location where = std::source_location::current());
+  /// The next of them if one has come. Does not suspend. Throws io_error with io_errc::closed.
+  [[nodiscard]] std::optional<int> try_wait();
   /// Ends all calls of `wait`. Does not suspend. Any thread.
   void close() noexcept { handle_.close(); }
 
  private:
+  friend struct detail::socket_access;
+  [[nodiscard]] int take() noexcept;
+
   std::uint32_t slot_;
   detail::handle handle_;
 };

@@ -6,12 +6,12 @@
 #include <ramie/task/io_wait.hpp>
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 
 #include <algorithm>
 #include <array>
-#include <climits>
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace ramie::net {
 
@@ -21,17 +21,63 @@ using namespace detail;
 
 constexpr const char* reading = ramie::detail::io_reason.read;
 constexpr const char* writing = ramie::detail::io_reason.write;
-constexpr const char* connecting = ramie::detail::io_reason.connect;
+
+system::result read_now(int fd, bool socket, std::span<std::byte> into) noexcept {
+  return socket ? system::receive(fd, into.data(), into.size()) : system::read(fd, into.data(), into.size());
+}
 
 system::result read_once(descriptor& d, bool socket, std::span<std::byte> into, const std::source_location& where) {
-  const auto size = into.size();
   const system::result got = retry_reading(
-      d, reading, where,
-      [&](int fd) { return socket ? system::receive(fd, into.data(), size) : system::read(fd, into.data(), size); },
-      [&](system::result n) { return is_drained_by(d, n, size); });
+      d, reading, where, [&](int fd) { return read_now(fd, socket, into); },
+      [&](system::result n) { return is_drained_by(d, n, into.size()); });
   count_read(got);
   return got;
 }
+
+/// N2: is a try worth its call? What is in no set is tried whatever its flag says.
+bool may_have_input(descriptor& d) noexcept {
+  return take_ready(d, direction::in) || d.registered.load(std::memory_order_relaxed) == nullptr;
+}
+
+/// What goes to the kernel in one call.
+class batch {
+ public:
+  /// Of `pieces`, without the first `skip` bytes of the first one.
+  batch(std::span<const iovec> pieces, std::size_t skip) noexcept {
+    for (const iovec& piece : pieces) {
+      if (n_ == parts_.size()) break;
+      if (const std::size_t left = std::exchange(skip, 0); left < piece.iov_len)
+        parts_[n_++] = {static_cast<char*>(piece.iov_base) + left, piece.iov_len - left};
+    }
+  }
+  [[nodiscard]] bool empty() const noexcept { return n_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept {
+    std::size_t all = 0;
+    for (std::size_t i = 0; i < n_; ++i) all += parts_[i].iov_len;
+    return all;
+  }
+  // Not empty.
+  system::result read_from(int fd, bool socket) noexcept {
+    if (!socket) return system::read(fd, parts_[0].iov_base, parts_[0].iov_len);
+    if (n_ == 1) return system::receive(fd, parts_[0].iov_base, parts_[0].iov_len);
+    msghdr message{};
+    message.msg_iov = parts_.data();
+    message.msg_iovlen = n_;
+    return system::receive_message(fd, message, 0);
+  }
+  system::result write_to(int fd, bool socket) noexcept {
+    if (!socket) return system::write(fd, parts_.data(), static_cast<int>(n_));
+    if (n_ == 1) return system::send(fd, parts_[0].iov_base, parts_[0].iov_len);
+    msghdr message{};
+    message.msg_iov = parts_.data();
+    message.msg_iovlen = n_;
+    return system::send_message(fd, message);
+  }
+
+ private:
+  std::array<iovec, 16> parts_;  // few: they are on a fiber's stack
+  std::size_t n_ = 0;
+};
 
 using name_getter = system::result(int, sockaddr_storage&, socklen_t&) noexcept;
 
@@ -43,28 +89,6 @@ endpoint name_of(const handle& h, const char* what, name_getter* get) {
   return endpoint::of(reinterpret_cast<const sockaddr*>(&at), size);
 }
 
-/// Of any family. The handle owns the socket while it waits, so a wait that is cancelled closes it.
-handle connected(const endpoint& to, const std::source_location& where) {
-  const std::string what = "connect to " + to.to_string();
-  const system::result fd = system::socket(to.family(), SOCK_STREAM, 0);
-  system::check(what.c_str(), fd);
-  handle h = handle::owning(static_cast<int>(fd), endings::last);
-  if (to.family() != AF_UNIX) h.get()->short_reads.store(false, std::memory_order_relaxed);
-  const use during{h.get(), connecting};
-  system::result code = system::connect(during.fd(), to.data(), to.size());
-  // After EINTR the kernel continues it. (A local socket whose backlog is full says EAGAIN, and no event follows.)
-  if (code == -EINPROGRESS || code == -EINTR) {
-    static_cast<void>(h.get()->out.lock());
-    h.get()->out.unlock(descriptor::not_ready);  // a new record is marked writable
-    await_ready(*h, direction::out, connecting, where);
-    set_ready(*h, direction::out);  // there is room now
-    const system::result failed = system::get_option(during.fd(), SOL_SOCKET, SO_ERROR);
-    code = failed > 0 ? -failed : failed;  // an error of the connection, or of the call itself
-  }
-  system::check(what.c_str(), code);
-  return h;
-}
-
 }  // namespace
 
 // ---- all streams ---------------------------------------------------------------------------------------------------
@@ -74,6 +98,18 @@ std::size_t stream::read_some(std::span<std::byte> into, std::source_location wh
   if (into.empty()) return 0;
   const system::result n = read_once(*handle_, kind_ == kind::socket, into, where);
   system::check(reading, n);
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t stream::read_pieces(std::span<const iovec> into, std::source_location where) {
+  const use during{handle_.get(), reading};
+  batch some{into, 0};
+  if (some.empty()) return 0;
+  const system::result n = retry_reading(
+      *handle_, reading, where, [&](int fd) { return some.read_from(fd, kind_ == kind::socket); },
+      [&](system::result got) { return is_drained_by(*handle_, got, some.size()); });
+  system::check(reading, n);
+  count_read(n);
   return static_cast<std::size_t>(n);
 }
 
@@ -113,25 +149,16 @@ void stream::write_all(std::span<const iovec> pieces, std::size_t* written, std:
   std::size_t& done = written == nullptr ? ignored : *written;
   done = 0;
   const use during{handle_.get(), writing};
-  std::array<iovec, 16> batch;  // few: they are on a fiber's stack
-  std::size_t skip = 0;         // of the first piece
+  std::size_t skip = 0;  // of the first piece
   while (!pieces.empty()) {
     if (pieces.front().iov_len == skip) {
       pieces = pieces.subspan(1);
       skip = 0;
       continue;
     }
-    const std::size_t n = std::min({pieces.size(), batch.size(), std::size_t{IOV_MAX}});
-    std::copy_n(pieces.begin(), n, batch.begin());
-    batch[0].iov_base = static_cast<char*>(batch[0].iov_base) + skip;
-    batch[0].iov_len -= skip;
-    msghdr message{};
-    message.msg_iov = batch.data();
-    message.msg_iovlen = n;
-    const system::result sent = retry_writing(*handle_, writing, where, [&](int fd) {
-      if (kind_ == kind::file) return system::write(fd, batch.data(), static_cast<int>(n));
-      return n == 1 ? system::send(fd, batch[0].iov_base, batch[0].iov_len) : system::send_message(fd, message);
-    });
+    batch some{pieces, skip};
+    const system::result sent =
+        retry_writing(*handle_, writing, where, [&](int fd) { return some.write_to(fd, kind_ == kind::socket); });
     system::check(writing, sent);
     count_written(sent);
     done += static_cast<std::size_t>(sent);
@@ -146,6 +173,57 @@ void stream::write_all(std::span<const iovec> pieces, std::size_t* written, std:
       pieces = pieces.subspan(1);
     }
   }
+}
+
+std::optional<std::size_t> stream::try_read(std::span<std::byte> into) {
+  const use during{handle_.get(), reading};
+  if (into.empty()) return 0;
+  descriptor& d = *handle_;
+  if (!may_have_input(d)) return std::nullopt;
+  const bool socket = kind_ == kind::socket;
+  system::result n = -EINTR;
+  while (n == -EINTR) n = read_now(d.fd, socket, into);
+  if (n == -EAGAIN) {
+    found_nothing(d, direction::in);
+    return std::nullopt;
+  }
+  if (!is_drained_by(d, n, into.size())) set_ready(d, direction::in);
+  system::check(reading, n);
+  count_read(n);
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t stream::write_some(std::span<const iovec> pieces, std::source_location where) {
+  const use during{handle_.get(), writing};
+  batch some{pieces, 0};
+  if (some.empty()) return 0;
+  const system::result n =
+      retry_writing(*handle_, writing, where, [&](int fd) { return some.write_to(fd, kind_ == kind::socket); });
+  system::check(writing, n);
+  count_written(n);
+  return static_cast<std::size_t>(n);
+}
+
+std::size_t stream::try_write(std::span<const iovec> pieces) {
+  const use during{handle_.get(), writing};
+  batch some{pieces, 0};
+  if (some.empty()) return 0;
+  system::result n = -EINTR;
+  while (n == -EINTR) n = some.write_to(during.fd(), kind_ == kind::socket);
+  if (n == -EAGAIN) {
+    found_nothing(*handle_, direction::out);
+    return 0;
+  }
+  system::check(writing, n);
+  count_written(n);
+  return static_cast<std::size_t>(n);
+}
+
+void stream::await_input(std::source_location where) {
+  const use during{handle_.get(), reading};
+  give_way();
+  await_ready(*handle_, direction::in, reading, where);
+  set_ready(*handle_, direction::in);
 }
 
 void stream::wait_readable(std::source_location where) {
@@ -168,15 +246,37 @@ void socket_stream::shutdown_write() {
   if (code != -ENOTCONN) system::check("shutdown", code);  // the peer closed first
 }
 
+void socket_stream::shutdown_read() {
+  const use during{handle_.get(), "shutdown"};
+  const system::result code = system::shutdown(during.fd(), SHUT_RD);
+  if (code != -ENOTCONN) system::check("shutdown", code);
+}
+
+std::size_t socket_stream::peek(std::span<std::byte> into, std::source_location where) {
+  const use during{handle_.get(), reading};
+  if (into.empty()) return 0;
+  iovec piece{into.data(), into.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  const system::result n = retry_reading(
+      *handle_, reading, where, [&](int fd) { return system::receive_message(fd, message, MSG_PEEK); },
+      [](system::result) { return false; });
+  system::check(reading, n);
+  return static_cast<std::size_t>(n);
+}
+
+void tcp_stream::reset() noexcept {
+  if (handle_.get() == nullptr) return;
+  if (const possible_use during{*handle_}; during) {
+    const linger at_once{1, 0};
+    ::setsockopt(handle_.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+  close();
+}
+
 endpoint socket_stream::local() const { return name_of(handle_, "getsockname", &system::local_name); }
 endpoint socket_stream::peer() const { return name_of(handle_, "getpeername", &system::peer_name); }
-
-tcp_stream tcp_stream::connect(const endpoint& to, const tcp_options& options, std::source_location where) {
-  tcp_stream made;
-  made.handle_ = connected(to, where);
-  if (options.no_delay) system::set_option(made.native_handle(), IPPROTO_TCP, TCP_NODELAY, 1);
-  return made;
-}
 
 tcp_stream tcp_stream::adopt(int fd) {
   system::check("adopt", system::set_nonblocking(fd));
@@ -184,12 +284,6 @@ tcp_stream tcp_stream::adopt(int fd) {
   // It may be any socket, after all.
   if (system::get_option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP)
     made.handle_.get()->short_reads.store(false, std::memory_order_relaxed);
-  return made;
-}
-
-unix_stream unix_stream::connect(const endpoint& to, std::source_location where) {
-  unix_stream made;
-  made.handle_ = connected(to, where);
   return made;
 }
 

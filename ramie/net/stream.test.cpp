@@ -9,7 +9,10 @@
 #include <chrono>
 #include <csignal>
 #include <numeric>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace ramie::net {
 namespace {
@@ -89,6 +92,33 @@ TEST(net_streams, gather_pieces_in_order) {
     a.shutdown_write();
     EXPECT_EQ(written, all.size());
     EXPECT_EQ(reader.join(), all);
+  });
+}
+
+TEST(net_streams, fill_pieces_in_order) {
+  const auto fill = [](auto& to, auto& from, std::size_t most) {
+    std::array<std::byte, 3> one{}, two{};
+    std::array<std::byte, 2> none{}, three{};
+    const std::array pieces{iovec{none.data(), 0}, iovec{one.data(), 3}, iovec{two.data(), 3}, iovec{three.data(), 2}};
+    to.write_all("abcdefg");
+    EXPECT_EQ(from.read_pieces(std::span{pieces}.first(1)), 0u);
+    EXPECT_EQ(from.read_pieces(pieces), most);
+    EXPECT_EQ(text_of(one), "abc");
+    if (most == 3) return;
+    EXPECT_EQ(text_of(two), "def");
+    EXPECT_EQ(text_of(std::span{three}.first(1)), "g");
+    auto reader = spawn([&] { return from.read_pieces(pieces); });
+    this_fiber::yield();
+    to.write_all("x");
+    EXPECT_EQ(reader.join(), 1u);
+  };
+  with_workers([&] {
+    auto [a, b] = tcp_pair();
+    fill(a, b, 7);
+    auto [c, d] = unix_stream::pair();
+    fill(c, d, 7);
+    auto [r, w] = make_pipe();
+    fill(w, r, 3);
   });
 }
 

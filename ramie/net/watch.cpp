@@ -75,18 +75,36 @@ bool watch::take(change& into) {
   return (e.mask & IN_UNMOUNT) == 0;  // IN_IGNORED follows
 }
 
+/// The next change that has been read, if there is one.
+std::optional<change> watch::take_read() {
+  while (begin_ != end_)
+    if (change next{}; take(next)) return next;
+  begin_ = end_ = 0;
+  return std::nullopt;
+}
+
+void watch::note_read(std::int64_t n) {
+  system::check(watching, n);
+  end_ = static_cast<std::size_t>(n);
+}
+
+std::optional<change> watch::take_now(int fd) {
+  for (;;) {
+    if (std::optional<change> there = take_read()) return there;
+    const system::result n = system::read(fd, buffer_.data(), buffer_.size());
+    if (n == -EAGAIN) return std::nullopt;
+    if (n != -EINTR) note_read(n);
+  }
+}
+
 change watch::next(std::source_location where) {
   const use during{handle_.get(), watching};
   for (;;) {
-    while (begin_ != end_)
-      if (change next{}; take(next)) return next;
-    begin_ = end_ = 0;
+    if (std::optional<change> there = take_read()) return std::move(*there);
     // A short read does not mean that there is no more: the next event may not have fitted.
-    const system::result n = retry_reading(
+    note_read(retry_reading(
         *handle_, watching, where, [&](int fd) { return system::read(fd, buffer_.data(), buffer_.size()); },
-        [](system::result) { return false; });
-    system::check(watching, n);
-    end_ = static_cast<std::size_t>(n);
+        [](system::result) { return false; }));
   }
 }
 

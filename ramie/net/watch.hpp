@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <source_location>
 #include <string>
 
@@ -61,7 +62,11 @@ class watch {
   [[nodiscard]] int native_handle() const noexcept { return handle_.fd(); }
 
  private:
+  friend struct detail::socket_access;
   [[nodiscard]] bool take(change& into);
+  [[nodiscard]] std::optional<change> take_read();
+  [[nodiscard]] std::optional<change> take_now(int fd);
+  void note_read(std::int64_t n);
 
   detail::handle handle_;
   std::map<int, std::string> paths_;                 // by the kernel's number
