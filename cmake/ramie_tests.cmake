@@ -156,7 +156,7 @@ function(ramie_add_tests folder)
     # Every wait resumes elsewhere, and later than it could. Only sanitized builds have random yields. Left
     # out are tests that count turns.
     if(label MATCHES "^(fiber|runtime|sync|parallel|future|channel|poll|net|actor|supervise|patterns)$" AND RAMIE_TEST_PERTURBED)
-      set(filter "--gtest_filter=-fairness.*:mutex_on_one_worker.*:semaphores_on_one_worker.*")
+      set(filter "--gtest_filter=-fairness.*:io_turns.*:mutex_on_one_worker.*:semaphores_on_one_worker.*")
       ramie_add_test_run(perturbed.${name} ${program} ${source} "${filter}" ENVIRONMENT
                          "RAMIE_MIGRATE_ALWAYS=1\\;RAMIE_RANDOM_YIELDS=30" LABELS perturbed)
       # Woken fibers change workers as often as possible, for races to show.

@@ -179,6 +179,8 @@ def echo_cases(size):
         late = [("p50", "p50", "median, us"), ("p99", "p99", "99th percentile, us"), ("p99.9", "p999", "99.9th percentile, us")]
         for name, figure, title in late[1:2] if size == "quick" else late:
             cases.append(echo_case(50, 64, f"{name} at 10,000 a second", rate=10_000, metric=f"figures.{figure}_us", metric_title=title, **time))
+        cases.append(echo_case(256, 64, "newcomers", newcomers=200, metric="figures.newcomer_p99_us",
+                               metric_title="first answer to a new connection beside them, 99th percentile, us", **time))
         cases.append(echo_case(1000, 64, "memory", metric="figures.resident_bytes_per_connection",
                                metric_title="resident bytes of a connection that waits", **time))
         cases.append(echo_case(50, 64, "calls", calls=1, metric="figures.system_calls_per_request",

@@ -2,8 +2,10 @@
 
 #include <lab/load/call_counter.hpp>
 #include <lab/load/h2load.hpp>
+#include <lab/load/newcomers.hpp>
 #include <lab/load/server_process.hpp>
 
+#include <optional>
 #include <thread>
 
 namespace ramie::lab {
@@ -48,11 +50,16 @@ run_result measure_echo(const echo_request& request) {
   std::this_thread::sleep_for(request.rest);
   const auto resident = static_cast<double>(server.resident_bytes() - before);
   driver.run(request.warm_up);
+  std::optional<newcomers> beside;
+  if (request.newcomers > 0) beside.emplace(load, request.newcomers);
   const double cpu_before = server.cpu_seconds();
   const load_outcome outcome = driver.run(request.time);
   const double cpu = server.cpu_seconds() - cpu_before;
   const auto requests = static_cast<double>(outcome.requests);
-  const auto us = [&](double share) { return static_cast<double>(outcome.times.quantile(share)) * 1e-3; };
+  const auto us_of = [](const histogram& times, double share) {
+    return static_cast<double>(times.quantile(share)) * 1e-3;
+  };
+  const auto us = [&](double share) { return us_of(outcome.times, share); };
   run_result result{.seconds = outcome.seconds,
                     .units = outcome.requests,
                     .ok = outcome.requests > 0,
@@ -63,6 +70,11 @@ run_result measure_echo(const echo_request& request) {
                                 {"requests_per_second", requests / outcome.seconds},
                                 {"resident_bytes_per_connection", resident / load.connections},
                                 {"server_busy_cores", cpu / outcome.seconds}}};
+  if (beside) {
+    const histogram first_answers = beside->stop();
+    result.figures.push_back({"newcomer_p50_us", us_of(first_answers, 0.5)});
+    result.figures.push_back({"newcomer_p99_us", us_of(first_answers, 0.99)});
+  }
   if (request.count_calls) {
     call_counter calls{server.pid()};
     const auto counted = static_cast<double>(driver.run(request.time / 5).requests);
@@ -76,6 +88,7 @@ echo_request echo_request_of(const parameter_values& values) {
   request.load.connections = static_cast<int>(values.at("connections"));
   request.load.size = static_cast<int>(values.at("size"));
   request.load.rate = values.at("rate");
+  request.newcomers = values.at("newcomers");
   request.count_calls = values.at("calls") != 0;
   request.time = std::chrono::milliseconds{values.at("milliseconds")};
   request.warm_up = std::chrono::milliseconds{values.at("warm-up")};
@@ -110,6 +123,11 @@ std::vector<parameter> echo_parameters() {
        .standard = 0,
        .min = 0,
        .max = 600'000},
+      {.name = "newcomers",
+       .help = "new connections a second beside them; how long the first answer takes, from the time when each was due",
+       .standard = 0,
+       .min = 0,
+       .max = 10'000},
       {.name = "calls",
        .help = "count the server's system calls, too, in a run of its own under strace",
        .standard = 0,

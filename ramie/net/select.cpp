@@ -2,12 +2,14 @@
 
 #include <ramie/poll/poller.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/worker/worker.hpp>
 
 #include <poll.h>
 
 namespace ramie::net::detail {
 
 using ramie::detail::select_case;
+using ramie::detail::worker;
 
 bool io_waitable::may_be_ready() const noexcept {
   if (d_ == nullptr) return true;
@@ -66,6 +68,7 @@ select_case::step io_waitable::add(ramie::detail::wait& pause) {
   queue.push_back(node_);
   in_line_ = true;
   queue.unlock(number);
+  if (worker* const w = worker::current(); w != nullptr) w->leaves_for_events();
   return select_case::step::added;
 }
 
@@ -73,6 +76,7 @@ bool io_waitable::take_out() noexcept {
   if (!in_line_) return false;
   in_line_ = false;
   if (node_.claimed) {
+    if (worker* const w = worker::current(); w != nullptr) w->goes_on_after_events();
     if (!RAMIE_PLANT(io_select_passes_edge)) return true;
     set_ready(*d_, way_);
     return false;

@@ -180,10 +180,16 @@ bool await_ready(descriptor& d, direction way, const char* what, const std::sour
     poller_here().add(d);
   }
   const ramie::detail::io_wait_site site{{what, where}, d.fd, way == direction::out};
-  if (ramie::detail::worker* const w = ramie::detail::worker::current(); w != nullptr) w->io_waits.add();
+  if (ramie::detail::worker* const w = ramie::detail::worker::current(); w != nullptr) {
+    w->io_waits.add();
+    w->leaves_for_events();
+  }
   q.unlock_and_wait(descriptor::not_ready, site);
-  // What it waited for came with a batch, most likely, and the next of it runs after this one's system calls.
-  if (ramie::detail::worker* const w = ramie::detail::worker::current(); w != nullptr) w->ready.prefetch_next();
+  if (ramie::detail::worker* const w = ramie::detail::worker::current(); w != nullptr) {
+    w->goes_on_after_events();
+    // What it waited for came with a batch, most likely, and the next of it runs after this one's system calls.
+    w->ready.prefetch_next();
+  }
   if (q.is(descriptor::closed)) refuse_closed(what);
   return is_watched(d);  // otherwise it was woken by N6
 }

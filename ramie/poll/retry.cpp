@@ -3,29 +3,29 @@
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/worker/worker.hpp>
 
+#include <cstdint>
+#include <utility>
+
 namespace ramie::net::detail {
 
 namespace {
 
-constexpr std::uint32_t in_a_row_most = 64;  // about 0.2 ms of small messages. A guess; tokio allows 128
-
-/// Of this thread. A fiber that has been somewhere else meanwhile was dispatched again.
-struct streak {
-  std::uint64_t dispatches = 0;
-  std::uint32_t calls = 0;
-};
-constinit thread_local streak latest;
+constexpr std::uint32_t in_a_row_most = ramie::detail::worker::turns_most;  // about 0.2 ms of small messages
 
 }  // namespace
 
 RAMIE_NOINLINE void give_way() noexcept {
-  const ramie::detail::worker* const w = ramie::detail::worker::current();
+  ramie::detail::worker* const w = ramie::detail::worker::current();
   if (w == nullptr) return;
-  const std::uint64_t dispatches = w->dispatches.value();
-  if (latest.dispatches != dispatches) latest = {dispatches, 0};
-  if (++latest.calls < in_a_row_most) return;
-  latest.calls = 0;
+  // A fiber that has been somewhere else meanwhile was dispatched again.
+  if (const std::uint64_t now = w->dispatches.value(); std::exchange(w->streak.counted_in, now) != now)
+    w->streak.calls = 0;
+  if (++w->streak.calls < in_a_row_most) return;
+  w->streak.calls = 0;
+  w->leaves_for_events();
   this_fiber::yield();
+  if (ramie::detail::worker* const here = ramie::detail::worker::current(); here != nullptr)
+    here->goes_on_after_events();
 }
 
 }  // namespace ramie::net::detail

@@ -397,6 +397,7 @@ RAMIE_NOINLINE stack* depart_to_others_slowly(worker* w, exception_state& aside)
     // and then.
     if (const std::size_t tasks = w->spawned.size(); tasks != 0) {
       w->spawn_turns = tasks < scheduler::tick_every ? static_cast<std::uint32_t>(tasks) : scheduler::tick_every;
+      w->turns_end_at = 0;
     } else if (w->until_tick > 1 && w->owner->options().policy == nullptr) {
       --w->until_tick;
       return nullptr;

@@ -3,8 +3,12 @@
 //  N1 Every scheduler::tick_every dispatches (a tick) the oldest work comes first: due timers, events from outside, then
 //     the injection queue; every 64th tick the oldest spawned task, every 4th the policy's choice, before it
 //     (scheduler::look_at_oldest).
-//  N2 The newest spawned task, if a fiber has yielded to the spawned tasks (`spawn_turns`), or if the loop runs new tasks
-//     in place and has not run tasks_in_a_row of them yet.
+//  N2 The newest spawned task, if a fiber has left turns to the spawned tasks (`spawn_turns`), or if the loop runs new
+//     tasks in place and has not run tasks_in_a_row of them yet. Turns are left by a fiber that yields while nothing but
+//     spawned tasks can run; and by one that went on after a wait for events, and waits for events again: until what it
+//     has spawned meanwhile, and what that has spawned, has begun, at most worker::turns_most tasks. So what a server
+//     spawns for a new connection begins in its turn, as if woken by the same event. What begins so leaves no turns
+//     itself, as it has not waited.
 //  N3 The oldest ready fiber or resident.
 //  N4 The newest spawned task.
 //  N5 What others have sent, what the policy has, what was injected, what a due timer makes ready.
@@ -17,9 +21,9 @@
 //
 // The bounds that follow, on a worker with R ready fibers: one that becomes ready runs within
 // R * (1 + 1/tick_every) + 1 + tick_every + tasks_in_a_row dispatches (a fiber that yields to spawned tasks lets at
-// most tick_every of them go first); the k-th in the injection queue within 2 * (k + 1) * tick_every; the k-th oldest
-// task of a spawn deque within (k + 1) * tick_every * oldest_every_ticks, about 4,000 for each older one.
-// fairness.test.cpp counts them.
+// most tick_every of them go first), and each of the R that leaves turns adds as many; the k-th in the injection queue
+// within 2 * (k + 1) * tick_every; the k-th oldest task of a spawn deque within (k + 1) * tick_every *
+// oldest_every_ticks, about 4,000 for each older one. fairness.test.cpp and poll/turns.test.cpp count them.
 //
 // N2 to N4 are `next_own`, inlined where every instruction counts. scheduler::find_work is all of it: it begins with N1
 // and takes over wherever `next_own` may not decide, or finds nothing.
@@ -58,11 +62,20 @@ struct own_work {
   return w.until_tick > 1 && w.spawn_turns == 0 && w.deferred_at == 0;
 }
 
+/// N2: are there turns left, and tasks that they are for?
+[[nodiscard]] RAMIE_ALWAYS_INLINE bool has_turns(worker& w) noexcept {
+  if (w.spawn_turns == 0) [[likely]]
+    return false;
+  if (w.spawned.size() > w.turns_end_at) return true;
+  w.spawn_turns = 0;
+  return false;
+}
+
 /// N2 to N4. `in_a_row`: how many new tasks the loop may still run in place.
 template <runnable_kind Kind>
 RAMIE_ALWAYS_INLINE own_work next_own(worker& w, std::uint32_t in_a_row) noexcept {
   if constexpr (Kind == runnable_kind::fiber) {
-    return {w.spawn_turns == 0 ? w.ready.pop_stack() : nullptr, nullptr};
+    return {has_turns(w) ? nullptr : w.ready.pop_stack(), nullptr};
   } else if constexpr (Kind == runnable_kind::quick_fiber) {
     return {w.ready.try_pop_stack(), nullptr};
   } else if constexpr (Kind == runnable_kind::resident) {
@@ -70,7 +83,7 @@ RAMIE_ALWAYS_INLINE own_work next_own(worker& w, std::uint32_t in_a_row) noexcep
     task* const t = w.ready.try_pop_resident();
     return {t == nullptr ? ready_item{} : ready_item{t}, nullptr};
   } else {
-    if (w.spawn_turns != 0 || (in_a_row != 0 && w.spawned.size() != 0)) {
+    if (has_turns(w) || (in_a_row != 0 && w.spawned.size() != 0)) {
       if (task* const t = w.spawned.pop(); t != nullptr) {
         if (w.spawn_turns != 0) --w.spawn_turns;
         return {{}, t};

@@ -19,6 +19,7 @@
 #include <ramie/worker/resident.hpp>
 #include <ramie/worker/thief.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -42,6 +43,15 @@ class counter {
   atomic<std::uint64_t> value_{0};
 };
 
+/// The fiber that runs, as far as it makes calls that may wait for events. What was noted during an earlier dispatch is
+/// another's.
+struct io_streak {
+  std::uint64_t counted_in = 0;  // `dispatches` when `calls` began
+  std::uint32_t calls = 0;       // in a row
+  std::uint64_t resumed_in = 0;  // `dispatches` when a fiber went on after a wait for events
+  std::uint64_t started = 0;     // `started` then
+};
+
 /// What a new worker is told.
 struct worker_facts {
   std::uint32_t number;
@@ -55,7 +65,8 @@ struct alignas(128) worker : fork_deque {
   // Written by the owner, at nearly every dispatch.
   std::uint32_t until_tick = 1;  // dispatches left until the oldest of everything is looked at
   std::uint32_t ticks = 0;
-  std::uint32_t spawn_turns = 0;  // this many spawned tasks run before ready fibers: a fiber yielded to them
+  std::uint32_t spawn_turns = 0;   // this many spawned tasks at most run before ready fibers (next_work.hpp, N2) ...
+  std::uint32_t turns_end_at = 0;  // ... while more than this many are there
   std::uint32_t unsampled = 0;
   std::uint64_t deferred_at = 0;                   // cycle count when a ready item was left to this worker alone, or 0
   std::uint64_t tick_at = 0;                       // cycle count of the last tick, or 0
@@ -74,6 +85,7 @@ struct alignas(128) worker : fork_deque {
   std::uint32_t dealt = 0;  // turns given out, where placement goes round
   counter dispatches, started, finished, steals_tried, steals_done, parks, wakes, wakes_elsewhere, migrations, injected,
       time_slices, io_waits, bytes_read, bytes_written;
+  io_streak streak;
 
   // Shared with thieves, the monitor and wakers.
   alignas(128) ready_queue ready;
@@ -111,6 +123,23 @@ struct alignas(128) worker : fork_deque {
   /// The calling worker, of any scheduler, or null on a plain thread.
   [[nodiscard]] static RAMIE_ALWAYS_INLINE worker* current() noexcept { return static_cast<worker*>(current_worker()); }
   [[nodiscard]] bool has_fork_jobs() const noexcept { return top.load_relaxed() < bottom.load_relaxed(); }
+
+  // Two ends of what a fiber does between two waits for events (next_work.hpp, N2). The worker's own thread.
+  static constexpr std::uint32_t turns_most = 64;
+  void goes_on_after_events() noexcept {
+    streak.resumed_in = dispatches.value();
+    streak.started = started.value();
+  }
+  void leaves_for_events() noexcept {
+    if (streak.resumed_in != dispatches.value()) return;
+    const std::uint64_t now = started.value();
+    const std::uint64_t fresh = std::min<std::uint64_t>(now - streak.started, spawned.size());
+    streak.started = now;
+    if (fresh == 0) return;
+    const auto older = static_cast<std::uint32_t>(spawned.size() - fresh);
+    turns_end_at = spawn_turns == 0 ? older : std::min(turns_end_at, older);
+    spawn_turns = turns_most;
+  }
 };
 
 /// The worker where `t` ran last, or is to run; null before that.
