@@ -296,7 +296,7 @@ function(ramie_add_examples)
     get_filename_component(name "${source}" NAME_WE)
     ramie_add_example(${name} "${source}")
     # They show how, not how fast.
-    target_compile_options(example_${name} PRIVATE ${ramie_quick_test_flags})
+    target_compile_options(example_${name} PRIVATE ${ramie_test_flags})
   endforeach()
 endfunction()
 
