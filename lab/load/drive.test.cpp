@@ -1,6 +1,7 @@
 #include <lab/load/drive.hpp>
 
 #include <lab/harness/error.hpp>
+#include <lab/load/testing.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,27 +25,16 @@ namespace {
 class small_server {
  public:
   explicit small_server(std::function<bool(int message, std::vector<char>& bytes)> answer)
-      : listener_{socket(AF_INET, SOCK_STREAM, 0)} {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_, 10), 0);
-    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread{[this, answer = std::move(answer)] { serve(answer); }};
-  }
+      : thread_{[this, answer = std::move(answer)] { serve(answer); }} {}
   ~small_server() {
-    shutdown(listener_, SHUT_RDWR);
+    listener_.stop();
     thread_.join();
-    close(listener_);
   }
-  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint16_t port() const { return listener_.port(); }
 
  private:
   void serve(const std::function<bool(int, std::vector<char>&)>& answer) const {
-    const int fd = accept(listener_, nullptr, nullptr);
+    const int fd = listener_.accept();
     std::vector<char> bytes(1 << 20);
     for (int message = 0;; ++message) {
       const ssize_t n = recv(fd, bytes.data(), bytes.size(), 0);
@@ -58,9 +46,8 @@ class small_server {
     close(fd);
   }
 
-  int listener_;
-  std::uint16_t port_ = 0;
-  std::thread thread_;
+  loopback_listener listener_;
+  std::thread thread_;  // the last one: it uses the other
 };
 
 bool as_it_is(int, std::vector<char>&) { return true; }

@@ -1,6 +1,7 @@
 #include <lab/load/newcomers.hpp>
 
 #include <lab/harness/error.hpp>
+#include <lab/load/testing.hpp>
 
 #include <gtest/gtest.h>
 
@@ -9,8 +10,6 @@
 #include <string>
 #include <thread>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,27 +22,16 @@ namespace {
 class answering_server {
  public:
   explicit answering_server(std::chrono::milliseconds pause, bool wrong = false)
-      : listener_{socket(AF_INET, SOCK_STREAM, 0)} {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_, 100), 0);
-    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread{[this, pause, wrong] { serve(pause, wrong); }};
-  }
+      : thread_{[this, pause, wrong] { serve(pause, wrong); }} {}
   ~answering_server() {
-    shutdown(listener_, SHUT_RDWR);
+    listener_.stop();
     thread_.join();
-    close(listener_);
   }
-  [[nodiscard]] load_options load() const { return {.port = port_, .size = 16}; }
+  [[nodiscard]] load_options load() const { return {.port = listener_.port(), .size = 16}; }
 
  private:
   void serve(std::chrono::milliseconds pause, bool wrong) const {
-    for (int fd = accept(listener_, nullptr, nullptr); fd >= 0; fd = accept(listener_, nullptr, nullptr)) {
+    for (int fd = listener_.accept(); fd >= 0; fd = listener_.accept()) {
       std::string message(16, ' ');
       EXPECT_EQ(recv(fd, message.data(), message.size(), MSG_WAITALL), 16);
       if (wrong) message[7] ^= 1;
@@ -53,9 +41,8 @@ class answering_server {
     }
   }
 
-  int listener_;
-  std::uint16_t port_ = 0;
-  std::thread thread_;
+  loopback_listener listener_;
+  std::thread thread_;  // the last one: it uses the other
 };
 
 TEST(load_newcomers, come_at_their_rate) {

@@ -55,13 +55,12 @@ struct child_status {
   friend bool operator==(const child_status&, const child_status&) noexcept = default;
 };
 
-/// A child process, started by a thread of the library's own that lives as long as this process (so `setpriv
-/// --pdeathsig KILL PROGRAM` ends with this process, even if that is killed); what the kernel keeps
-/// for each thread (capabilities, filters of system calls, niceness) it gets from the thread that starts the first
-/// child of all: so give up privileges before that. Its owner waits for it or, by destroying it, kills it: a fiber that
-/// is cancelled while it waits leaves no process behind. All descriptors but the three standard ones and those that it
-/// is given are closed in the child; its signal mask is empty, and signals that this process handles or SIGPIPE have
-/// their default actions there.
+/// A child process, started by a thread of the library's own that lives as long as this process: `setpriv --pdeathsig
+/// KILL PROGRAM` ends with this process, even if that is killed. What the kernel keeps for each thread (capabilities,
+/// filters of system calls, niceness) it gets from the thread that starts the first child of all: so give up privileges
+/// before that. Its owner waits for it or, by destroying it, kills it: a fiber that is cancelled while it waits leaves
+/// no process behind. All descriptors but the three standard ones and those that it is given are closed in the child;
+/// its signal mask is empty, and signals that this process handles or SIGPIPE have their default actions there.
 class child {
  public:
   child() noexcept = default;
@@ -85,8 +84,8 @@ class child {
   /// Throws as `wait` and `kill` do.
   child_status terminate(std::chrono::nanoseconds grace, std::source_location where = std::source_location::current());
   /// Sends a signal; does nothing if the process has ended and was waited for. Never reaches another process that has
-  /// its number by now (in a kernel without pidfds: unless this process waits for the child elsewhere in the same
-  /// instant). Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
+  /// its number by now (with `own_group`, or in a kernel without pidfds: unless this process ignores SIGCHLD, or waits
+  /// for the child elsewhere in the same instant). Any thread, also during `wait`. Throws io_error (EPERM, EINVAL).
   void kill(int signal = SIGTERM);
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   /// Lets it go on by itself: nobody waits for it or kills it any more, and our ends of its pipes are closed. Returns

@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <source_location>
 #include <span>
@@ -46,11 +47,11 @@ struct attempt {
 };
 
 /// Of any family. Throws std::bad_alloc, and what set_options throws.
-attempt try_to_begin(const endpoint& to, const tcp_options* options) {
+attempt try_to_begin(const endpoint& to, const tcp_options& options) {
   const system::result fd = system::socket(to.family(), SOCK_STREAM, 0);
   if (fd < 0) return {{}, fd};
   attempt made{handle::owning(static_cast<int>(fd), endings::last)};
-  if (options != nullptr && (to.family() == AF_INET || to.family() == AF_INET6)) set_options(made.h.fd(), *options);
+  set_options(made.h.fd(), to, options);
   if (to.family() != AF_UNIX) made.h.get()->short_reads.store(false, std::memory_order_relaxed);
   made.code = system::connect(made.h.fd(), to.data(), to.size());
   // After EINTR the kernel continues it. (A local socket whose backlog is full says EAGAIN, and no event follows.)
@@ -68,7 +69,7 @@ system::result outcome(const handle& h) {
   return failed > 0 ? -failed : failed;
 }
 
-handle connected(const endpoint& to, const tcp_options* options, const std::source_location& where) {
+handle connected(const endpoint& to, const tcp_options& options, const std::source_location& where) {
   const std::string what = "connect to " + to.to_string();
   attempt made = try_to_begin(to, options);
   if (made.code == -EINPROGRESS) {
@@ -84,8 +85,8 @@ handle connected(const endpoint& to, const tcp_options* options, const std::sour
 /// The order in which they are tried: that of `given`, but for the families, which take turns.
 std::vector<endpoint> in_turns(std::span<const endpoint> given) {
   std::vector<endpoint> all{given.begin(), given.end()};
-  for (auto at = all.begin(); at != all.end(); ++at) {
-    if (at == all.begin()) continue;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const auto at = all.begin() + static_cast<std::ptrdiff_t>(i);
     const int last = std::prev(at)->family();
     const auto other = std::find_if(at, all.end(), [last](const endpoint& e) { return e.family() != last; });
     if (other == all.end()) break;
@@ -138,7 +139,7 @@ handle connected_to_one(std::span<const endpoint> to, const std::string& name, c
       if (all.size() != 1) what += " at " + std::to_string(all.size()) + " addresses; the last failure";
       system::fail(what, failure);
     }
-    attempt made = try_to_begin(all[next++], &options);
+    attempt made = try_to_begin(all[next++], options);
     if (made.code == 0) return std::move(made.h);
     if (made.code == -EINPROGRESS) {
       under_way.push_back(std::move(made));
@@ -160,7 +161,8 @@ int checked(std::int64_t value, const char* name, std::int64_t least, std::int64
 
 }  // namespace
 
-void detail::set_options(int fd, const tcp_options& o) {
+void detail::set_options(int fd, const endpoint& at, const tcp_options& o) {
+  if (at.family() != AF_INET && at.family() != AF_INET6) return;
   const auto set = [fd](int level, int name, int value, const char* what) {
     system::check(what, system::set_option(fd, level, name, value));
   };
@@ -186,7 +188,7 @@ void detail::set_options(int fd, const tcp_options& o) {
 
 tcp_stream tcp_stream::connect(const endpoint& to, const tcp_options& options, std::source_location where) {
   tcp_stream made;
-  made.handle_ = connected(to, &options, where);
+  made.handle_ = connected(to, options, where);
   return made;
 }
 
@@ -208,7 +210,7 @@ tcp_stream tcp_stream::connect_by_name(std::string_view host, std::string_view s
 
 unix_stream unix_stream::connect(const endpoint& to, std::source_location where) {
   unix_stream made;
-  made.handle_ = connected(to, nullptr, where);
+  made.handle_ = connected(to, {.no_delay = false}, where);
   return made;
 }
 

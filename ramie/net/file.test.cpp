@@ -184,22 +184,38 @@ TEST_F(net_file, appends) {
   });
 }
 
+/// While it lives, files of this process have `most` bytes at most.
+class size_limit {
+ public:
+  explicit size_limit(rlim_t most) : handler_{std::signal(SIGXFSZ, SIG_IGN)} {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit few{most, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &few);
+  }
+  size_limit(const size_limit&) = delete;
+  size_limit& operator=(const size_limit&) = delete;
+  ~size_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
 TEST_F(net_file, ends_at_the_limit_of_sizes) {
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit old{};
-  ::getrlimit(RLIMIT_FSIZE, &old);
   with_workers([&] {
     file f = file::create(path("limited"));
-    const rlimit few{1000, old.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &few);
     std::size_t written = 0;
-    const std::error_code code = code_of([&] { f.write_at(0, pattern(3000), &written); });
-    ::setrlimit(RLIMIT_FSIZE, &old);
+    const std::error_code code = [&] {
+      const size_limit few{1000};
+      return code_of([&] { f.write_at(0, pattern(3000), &written); });
+    }();
     EXPECT_EQ(code, std::errc::file_too_large);
     EXPECT_EQ(written, 1000u) << "nothing that was written may be forgotten";
     EXPECT_EQ(f.size(), 1000u);
   });
-  std::signal(SIGXFSZ, before);
 }
 
 TEST_F(net_file, is_closed_while_fibers_use_it) {
@@ -374,22 +390,18 @@ TEST_F(net_file, is_a_stream_for_a_cursor) {
 }
 
 TEST_F(net_file, moves_a_cursor_behind_what_it_has_taken) {
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit old{};
-  ::getrlimit(RLIMIT_FSIZE, &old);
   with_workers([&] {
     file f = file::create(path("limited"));
     file_cursor out{f, 10};
-    const rlimit few{1000, old.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &few);
     std::size_t written = 0;
-    const std::error_code code = code_of([&] { out.write_all(pattern(3000), &written); });
-    ::setrlimit(RLIMIT_FSIZE, &old);
+    const std::error_code code = [&] {
+      const size_limit few{1000};
+      return code_of([&] { out.write_all(pattern(3000), &written); });
+    }();
     EXPECT_EQ(code, std::errc::file_too_large);
     EXPECT_EQ(written, 990u);
     EXPECT_EQ(out.position(), 1000u);
   });
-  std::signal(SIGXFSZ, before);
 }
 
 TEST_F(net_file, of_a_plain_thread) {

@@ -75,7 +75,7 @@ handle listening(endpoint at, const tcp_options& options) {
   const int fd = check(socket_to_bind(at, SOCK_STREAM));
   handle h = handle::owning(fd, endings::last);
   if (at.family() != AF_UNIX) check(system::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1));
-  if (at.family() == AF_INET || at.family() == AF_INET6) set_options(fd, options);
+  set_options(fd, at, options);
   if (options.reuse_port) check(system::set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1));
   if (at.family() == AF_INET6) check(system::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0));
   check(system::bind(fd, at.data(), at.size()));

@@ -37,16 +37,6 @@ bool io_waitable::look_at_it() {
   return there;
 }
 
-bool signal_waitable::look(int) {
-  taken_ = socket_access::signal_now(*from_);
-  return taken_ != 0;
-}
-
-bool change_waitable::look(int fd) {
-  taken_ = socket_access::change_now(*from_, fd);
-  return taken_.has_value();
-}
-
 bool io_waitable::look(int fd) { return system::is_ready(fd, way_ == direction::in ? POLLIN | POLLRDHUP : POLLOUT); }
 
 select_case::step io_waitable::add(ramie::detail::wait& pause) {

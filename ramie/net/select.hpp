@@ -68,8 +68,10 @@ struct socket_access {
     return s.handle_.get();
   }
   [[nodiscard]] static bool accept_now(listener& l, int fd, handle& into) { return l.accept_now(fd, into); }
-  [[nodiscard]] static int signal_now(signals& s) noexcept { return s.take(); }
-  [[nodiscard]] static std::optional<change> change_now(watch& w, int fd) { return w.take_now(fd); }
+  [[nodiscard]] static std::optional<int> take_now(signals& s, int) noexcept { return s.take(); }
+  [[nodiscard]] static std::optional<change> take_now(watch& w, int fd) { return w.take_now(fd); }
+  [[nodiscard]] static int wait_for(signals& s) { return s.wait(); }
+  [[nodiscard]] static change wait_for(watch& w) { return w.next(); }
   /// Null: `wait` is to be called at once.
   [[nodiscard]] static descriptor* end_of(const child& c) noexcept { return c.status_ ? nullptr : c.process_.get(); }
   static void count_pause(listener& l) noexcept { l.pauses_.fetch_add(1, std::memory_order_relaxed); }
@@ -84,42 +86,29 @@ struct socket_access {
   }
 };
 
-class signal_waitable : public io_waitable {
+/// Takes what came: a signal, a change.
+template <class From, class Taken>
+class taking_waitable : public io_waitable {
  public:
-  explicit signal_waitable(signals& from) noexcept
+  explicit taking_waitable(From& from) noexcept
       : io_waitable{socket_access::record(from), direction::in}, from_{&from} {}
 
  protected:
-  ~signal_waitable() = default;
-  [[nodiscard]] int take() {
-    const int signal = std::exchange(taken_, 0);
-    return signal != 0 ? signal : from_->wait();
+  ~taking_waitable() = default;
+  /// R4: it was closed if nothing has been taken; then the wait says so.
+  [[nodiscard]] Taken take() {
+    std::optional<Taken> there = std::exchange(taken_, std::nullopt);
+    return there ? std::move(*there) : socket_access::wait_for(*from_);
   }
 
  private:
-  bool look(int fd) final;
-
-  signals* from_;
-  int taken_ = 0;
-};
-
-class change_waitable : public io_waitable {
- public:
-  explicit change_waitable(watch& from) noexcept
-      : io_waitable{socket_access::record(from), direction::in}, from_{&from} {}
-
- protected:
-  ~change_waitable() = default;
-  [[nodiscard]] change take() {
-    std::optional<change> there = std::exchange(taken_, std::nullopt);
-    return there ? std::move(*there) : from_->next();
+  bool look(int fd) final {
+    taken_ = socket_access::take_now(*from_, fd);
+    return taken_.has_value();
   }
 
- private:
-  bool look(int fd) final;
-
-  watch* from_;
-  std::optional<change> taken_;
+  From* from_;
+  std::optional<Taken> taken_;
 };
 
 template <class Listener>
@@ -184,14 +173,14 @@ template <std::derived_from<listener> Listener, class F>
 /// Takes the next signal, then calls f(int) with it. If this case is not the one that is chosen, no signal is taken.
 /// The select also throws what `wait` throws. `from` has to stay until the select has returned.
 template <std::invocable<int> F>
-[[nodiscard]] taken_case<detail::signal_waitable, std::decay_t<F>> on_signal(signals& from, F&& f) {
+[[nodiscard]] taken_case<detail::taking_waitable<signals, int>, std::decay_t<F>> on_signal(signals& from, F&& f) {
   return {from, std::forward<F>(f)};
 }
 
 /// The same for the next change of files: f(change). Throws what `next` throws. As long as the select waits, no other
 /// call is made of `from`.
 template <std::invocable<change> F>
-[[nodiscard]] taken_case<detail::change_waitable, std::decay_t<F>> on_change(watch& from, F&& f) {
+[[nodiscard]] taken_case<detail::taking_waitable<watch, change>, std::decay_t<F>> on_change(watch& from, F&& f) {
   return {from, std::forward<F>(f)};
 }
 

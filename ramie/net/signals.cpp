@@ -157,8 +157,8 @@ signals::~signals() {
   give_up(slots[slot_]);
 }
 
-/// G2, G3. 0: there is none.
-int signals::take() noexcept {
+/// G2, G3.
+std::optional<int> signals::take() noexcept {
   std::atomic<std::uint64_t>& pending = slots[slot_].pending;
   for (std::uint64_t seen = pending.load(std::memory_order_acquire); seen != 0;) {
     const std::uint64_t lowest = seen & (~seen + 1);
@@ -170,20 +170,19 @@ int signals::take() noexcept {
     if (before != lowest) set_ready(*handle_, direction::in);
     return std::countr_zero(lowest) + 1;
   }
-  return 0;
+  return std::nullopt;
 }
 
 std::optional<int> signals::try_wait() {
   const use during{handle_.get(), ramie::detail::io_reason.signal};
-  const int signal = take();
-  return signal == 0 ? std::nullopt : std::optional{signal};
+  return take();
 }
 
 int signals::wait(std::source_location where) {
   const char* const what = ramie::detail::io_reason.signal;
   const use during{handle_.get(), what};
   for (;;) {
-    if (const int signal = take(); signal != 0) return signal;
+    if (const std::optional<int> signal = take()) return *signal;
     await_ready(*handle_, direction::in, what, where);
   }
 }

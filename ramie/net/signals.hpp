@@ -34,7 +34,7 @@ class signals {
 
  private:
   friend struct detail::socket_access;
-  [[nodiscard]] int take() noexcept;
+  [[nodiscard]] std::optional<int> take() noexcept;
 
   std::uint32_t slot_;
   detail::handle handle_;

@@ -240,17 +240,16 @@ bool stream::is_open() const noexcept { return handle_.get() != nullptr && !is_c
 
 // ---- sockets -------------------------------------------------------------------------------------------------------
 
-void socket_stream::shutdown_write() {
-  const use during{handle_.get(), "shutdown"};
-  const system::result code = system::shutdown(during.fd(), SHUT_WR);
+namespace {
+void shut_down(const handle& h, int how) {
+  const use during{h.get(), "shutdown"};
+  const system::result code = system::shutdown(during.fd(), how);
   if (code != -ENOTCONN) system::check("shutdown", code);  // the peer closed first
 }
+}  // namespace
 
-void socket_stream::shutdown_read() {
-  const use during{handle_.get(), "shutdown"};
-  const system::result code = system::shutdown(during.fd(), SHUT_RD);
-  if (code != -ENOTCONN) system::check("shutdown", code);
-}
+void socket_stream::shutdown_write() { shut_down(handle_, SHUT_WR); }
+void socket_stream::shutdown_read() { shut_down(handle_, SHUT_RD); }
 
 std::size_t socket_stream::peek(std::span<std::byte> into, std::source_location where) {
   const use during{handle_.get(), reading};

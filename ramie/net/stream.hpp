@@ -153,8 +153,9 @@ struct tcp_options {
 };
 
 namespace detail {
-/// All but `reuse_port` and `backlog`, before it listens or connects. Throws invalid_argument, io_error.
-void set_options(int fd, const tcp_options& options);
+/// All but `reuse_port` and `backlog`, before it listens at, or connects to, `at`; none if that is not IPv4 or IPv6.
+/// Throws invalid_argument, io_error.
+void set_options(int fd, const endpoint& at, const tcp_options& options);
 }  // namespace detail
 
 /// A TCP connection.
