@@ -147,7 +147,7 @@ class channel_core {
   [[nodiscard]] bool may_receive(std::uint64_t& increases) const noexcept {
     const bool filled = size.count(increases) != 0;
     const bool offered = senders.count(increases) != 0;
-    return filled || offered || closed.load(std::memory_order_relaxed);
+    return filled || offered || closed.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool may_send(std::uint64_t& increases) const noexcept {
     const bool has_room = size.count(increases) < capacity;
