@@ -74,22 +74,27 @@ cpp_files() { # folders; NUL-terminated names of their C++ files, tests included
 
 command_format() {
   need_clang clang-format || return 1
-  local formatter=clang-format$clang_suffix file bad=0
-  if [[ ${1:-} != --check ]]; then
-    cpp_files ramie components lab tests examples | xargs -0 --no-run-if-empty "$formatter" -i
-    return
-  fi
-  while IFS= read -r -d '' file; do
-    if ! "$formatter" "$file" | cmp -s - "$file"; then
-      printf '%s: not formatted, see ./run format\n' "$file"
-      bad=1
-    fi
-  done < <(cpp_files ramie components lab tests examples)
-  return "$bad"
+  local how=(-i)
+  [[ ${1:-} != --check ]] || how=(--dry-run -Werror)
+  cpp_files ramie components lab tests examples | xargs -0 --no-run-if-empty -P "$jobs" -n 40 "clang-format$clang_suffix" "${how[@]}"
 }
 
-# Headers of components are left out where their libraries are missing.
-check_house() { need_for_components && python3 scripts/house_check.py --jobs "$jobs"; }
+# Headers of components are left out where their libraries are missing, and those for which nothing has changed for a day.
+check_house() {
+  need_for_components
+  local base
+  base=$(commit_before_today) || base=
+  python3 scripts/house_check.py --jobs "$jobs" ${base:+--changed-since "$base"}
+}
+
+# The newest commit that is older than a day; where that is HEAD, the one before it. Nothing in a history that is younger.
+commit_before_today() {
+  local base
+  base=$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null) || return 1
+  [[ $base != "$(git rev-parse HEAD)" ]] || base=$(git rev-parse --verify --quiet HEAD~1) || return 1
+  printf '%s\n' "$base"
+}
+
 check_format() { command_format --check; }
 check_docs() { command_docs; }
 check_models() { need "${model_packages[@]}" && python3 scripts/models.py; }
@@ -205,8 +210,7 @@ check_tidy() {
   # Headers that are generated.
   ! grep -q ramie_wire_proto build/clang-release/build.ninja || cmake --build build/clang-release --target ramie_wire_proto >/dev/null || return 1
   local base
-  base=$(git rev-list -1 --before='1 day ago' HEAD 2>/dev/null) || base=
-  [[ $base != "$(git rev-parse HEAD 2>/dev/null)" ]] || base=$(git rev-parse --verify --quiet HEAD~1) || base=
+  base=$(commit_before_today) || base=
   python3 scripts/tidy.py --build build/clang-release --program "clang-tidy$clang_suffix" --jobs "$jobs" \
     ${base:+--changed-since "$base"} ${RAMIE_TIDY_MINUTES:+--minutes "$RAMIE_TIDY_MINUTES"}
 }

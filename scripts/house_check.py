@@ -2,9 +2,10 @@
 """Checks the rules of the house that no compiler knows. Prints file:line: message, exits with 1 if there is any.
 
 1. Headers have at most 250 lines, other sources at most 600.
-2. Every header has #pragma once, and compiles when it is the only thing included. A header that its own source includes before
-   all others is compiled like that by every build, and not once more here. Those of components/ are left out where the
-   libraries that they are for are not installed, those of a peer of the lab because its own build knows where its libraries are.
+2. Every header has #pragma once, and compiles when it is the only thing included. With --changed-since COMMIT, only those are
+   compiled that differ from that commit, or include, by whatever way, a header that has lost an include since. Those of
+   components/ are left out where the libraries that they are for are not installed, those of a peer of the lab because its own
+   build knows where its libraries are.
 3. The folders of ramie/ are the floors of a house: a file may include only what is on its own floor or above it. Tests may
    include any floor: a queue is also tested under a scheduler.
    The headers right in ramie/ are for users, so nothing in its folders includes them, but for tests; examples,
@@ -24,6 +25,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 FLOORS = [
@@ -255,6 +257,7 @@ def check_compiles(root, path, compiler):
         yield 1, f"does not compile alone: {message}"
 
 
+@cache
 def compiles(root, header, compiler):
     """Whether a file that includes nothing but this header compiles, and the first error."""
     # Included, not compiled itself, because #pragma once in a main file is a warning.
@@ -266,13 +269,24 @@ def compiles(root, header, compiler):
     return done.returncode == 0, errors[0] if errors else done.stderr.strip()
 
 
-def is_first_in_its_source(root, path):
-    """Whether a.cpp begins with a.hpp. Of a component's sources nobody knows whether they are built."""
-    source = root / path.with_suffix(".cpp")
-    if path.parts[0] not in ("ramie", "lab") or not source.is_file():
-        return False
-    matches = map(INCLUDE.match, source.read_text(encoding="utf-8").splitlines())
-    return next((match[2] for match in matches if match), None) == path.as_posix()
+def changed_since(commit, root, headers):
+    """Those of them that differ from the commit, or include one that has lost an include since."""
+
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    changed = {Path(name) for name in git("diff", "--name-only", commit) + git("ls-files", "--others", "--exclude-standard")}
+    poorer = {path for path in changed.intersection(headers)
+              if any(INCLUDE.match(line[1:]) for line in git("diff", commit, "--", str(path)) if line.startswith("-"))}
+    places = [Path(), *(folder.relative_to(root) for folder in (root / "components").glob("*/"))]
+    graph = {}
+    for header in headers:
+        found = map(INCLUDE.match, (root / header).read_text(encoding="utf-8").splitlines())
+        graph[header] = {place / match[2] for match in found if match for place in places}
+    chosen = poorer
+    while more := {header for header in headers if header not in chosen and graph[header] & chosen}:
+        chosen = chosen | more
+    return [header for header in headers if header in chosen or header in changed]
 
 
 def is_of_a_peer(path):
@@ -286,11 +300,14 @@ def main():
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-compile", action="store_true", help="skip the compiling of headers")
+    parser.add_argument("--changed-since", metavar="COMMIT", help="compile only headers that this may matter for")
     options = parser.parse_args()
 
     paths = sources(options.root)
     headers = [path for path in paths if path.suffix == ".hpp" and not options.no_compile]
-    headers = [path for path in headers if not is_of_a_peer(path) and not is_first_in_its_source(options.root, path)]
+    headers = [path for path in headers if not is_of_a_peer(path)]
+    if options.changed_since:
+        headers = changed_since(options.changed_since, options.root, headers)
     complaints = [(path, *found) for path in paths for found in check_text(options.root, path)]
     complaints += [*check_knots(options.root, paths), *check_folders(paths), *check_walks(options.root)]
     with ThreadPoolExecutor(options.jobs) as pool:

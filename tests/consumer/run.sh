@@ -39,9 +39,13 @@ share_cache() {
   export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1
 }
 
-build_consumer() { # arguments for cmake
-  "$cmake" -S "$here" -B "$work/build" -G Ninja "${quick[@]}" -DCMAKE_CXX_COMPILER="$compiler" "$@"
+build_project() { # folder of sources, arguments for cmake
+  "$cmake" -S "$1" -B "$work/build" -G Ninja "${quick[@]}" -DCMAKE_CXX_COMPILER="$compiler" "${@:2}"
   "$cmake" --build "$work/build" --parallel 2
+}
+
+build_consumer() { # arguments for cmake
+  build_project "$here" "$@"
   expect 42 "$work/build/consumer"
 }
 
@@ -109,13 +113,25 @@ check_symbols() { # shared library
   fi
 }
 
-# An example of a component, where that was installed.
-of_component() { # prefix, component, example, libraries
-  local example=$here/../../components/$2/examples/$3
-  [[ -n $(find "$1" -name "ramie_$2Targets.cmake") ]] || return 0
+# An example of each component that was installed. Where nothing is expected it needs a server; without one, it says how it is
+# called, but for the cluster's, which looks for its server.
+of_components() { # prefix, COMPONENT:EXAMPLE...
+  local prefix=$1 part program example parts=()
+  shift
+  for part in "$@"; do
+    [[ -z $(find "$prefix" -name "ramie_${part%:*}Targets.cmake") ]] || parts+=("$part")
+  done
   rm -rf "$work/build"
-  build_consumer -DCMAKE_PREFIX_PATH="$1" -DRAMIE_COMPONENTS="$2" -DCOMPONENT_PROGRAM="$example.cpp" -DCOMPONENT_LIBRARIES="$4"
-  expect "$(<"$example.expected")" "$work/build/of_component"
+  build_project "$here/components" -DCMAKE_PREFIX_PATH="$prefix" -DRAMIE_EXAMPLES="$(IFS=';' && echo "${parts[*]}")"
+  for part in "${parts[@]}"; do
+    program=$work/build/${part%:*}/of_${part%:*}
+    example=$here/../../components/${part%:*}/examples/${part#*:}
+    if [[ -e $example.expected ]]; then
+      expect "$(<"$example.expected")" "$program"
+    elif [[ $part != cluster:* ]]; then
+      "$program" >/dev/null
+    fi
+  done
 }
 
 # Conan 2: the one on PATH, or else the project's own, a virtual environment below the build folder that is made once.
@@ -132,6 +148,7 @@ find_conan() {
 
 case $way in
   find_package)
+    share_cache
     "$cmake" --install "$build" --prefix "$work/installed"
     # A prefix may be moved after the installation.
     mv "$work/installed" "$work/prefix"
@@ -139,23 +156,8 @@ case $way in
     documented_project 1 -DCMAKE_PREFIX_PATH="$work/prefix"
     by_pkg_config "$work/prefix" "$work/by_pkg_config" -fno-rtti
     watched_user "$work/prefix"
-    of_component "$work/prefix" prometheus metrics 'ramie::prometheus;prometheus-cpp::pull'
-    of_component "$work/prefix" http hello_http ramie::http
-    if [[ -n $(find "$work/prefix" -name ramie_clusterTargets.cmake) ]]; then
-      rm -rf "$work/build"
-      build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS=cluster \
-        -DCOMPONENT_PROGRAM="$here/../../components/cluster/examples/cluster_bank.cpp" -DCOMPONENT_LIBRARIES=ramie::cluster
-    fi
-    of_component "$work/prefix" asio asio_echo ramie::asio
-    # Without a server to talk to, these only say how they are called.
-    for component in postgres:postgres_fruit redis:redis_fruit kafka:kafka_fruit curl:curl_fetch; do
-      [[ -n $(find "$work/prefix" -name "ramie_${component%:*}Targets.cmake") ]] || continue
-      rm -rf "$work/build"
-      build_consumer -DCMAKE_PREFIX_PATH="$work/prefix" -DRAMIE_COMPONENTS="${component%:*}" \
-        -DCOMPONENT_PROGRAM="$here/../../components/${component%:*}/examples/${component#*:}.cpp" \
-        -DCOMPONENT_LIBRARIES="ramie::${component%:*}"
-      "$work/build/of_component" >/dev/null
-    done
+    of_components "$work/prefix" prometheus:metrics http:hello_http cluster:cluster_bank asio:asio_echo postgres:postgres_fruit \
+      redis:redis_fruit kafka:kafka_fruit curl:curl_fetch
     refuse_component "$work/prefix" of_no_such_name
     [[ ! -e $work/by_pkg_config ]] || expect 42 "$work/by_pkg_config"
     # A user with another compiler than the library's.

@@ -10,16 +10,24 @@ from pathlib import Path
 CHECK = Path(__file__).resolve().parents[2] / "scripts" / "house_check.py"
 
 
+def write(root, files):
+    for name, text in files.items():
+        path = Path(root, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def run_check(root, *options):
+    """What the check prints, without the closing line; and its exit status."""
+    done = subprocess.run([sys.executable, str(CHECK), "--root", root, *options], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()[:-1], done.returncode
+
+
 def complaints(files, compile_headers=False):
-    """What the check prints about a project of these files, without the closing line; and its exit status."""
+    """What the check says about a project of these files."""
     with tempfile.TemporaryDirectory() as root:
-        for name, text in files.items():
-            path = Path(root, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        command = [sys.executable, str(CHECK), "--root", root] + ([] if compile_headers else ["--no-compile"])
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        return done.stdout.splitlines()[:-1], done.returncode
+        write(root, files)
+        return run_check(root, *([] if compile_headers else ["--no-compile"]))
 
 
 class HouseCheck(unittest.TestCase):
@@ -54,12 +62,30 @@ class HouseCheck(unittest.TestCase):
     def test_compiles_alone(self):
         self.expect({"ramie/base/a.hpp": "#pragma once\ninline std::string f();\n"}, "ramie/base/a.hpp:1", compile_headers=True)
 
-    def test_compiles_alone_in_its_own_source(self):
+    def test_compiles_what_changed(self):
         wrong = "#pragma once\ninline std::string f();\n"
-        own = "// About a.\n#include <ramie/base/a.hpp>\n#include <string>\n"
-        self.expect({"ramie/base/a.hpp": wrong, "ramie/base/a.cpp": own}, compile_headers=True)  # its build says so
-        own = "#include <string>\n#include <ramie/base/a.hpp>\n"
-        self.expect({"ramie/base/a.hpp": wrong, "ramie/base/a.cpp": own}, "ramie/base/a.hpp:1", compile_headers=True)
+        old = {"ramie/version.hpp": "#pragma once\n#include <string>\n", "ramie/base/wrong.hpp": wrong, "lab/a.hpp": "#pragma once\n",
+               "components/b/b.hpp": "#pragma once\n#include <ramie/version.hpp>\n",
+               "components/b/c.hpp": "#pragma once\n#include <b.hpp>\ninline std::string f();\n"}
+        # What was wrong before is not looked at.
+        self.expect_since(old, {})
+        self.expect_since(old, {"lab/a.hpp": wrong}, "lab/a.hpp:1")
+        self.expect_since(old, {"ramie/base/a.hpp": wrong}, "ramie/base/a.hpp:1")
+        self.expect_since(old, {"ramie/base/wrong.hpp": wrong + "\n"}, "ramie/base/wrong.hpp:1")
+        # Those that lived on another's includes are.
+        self.expect_since(old, {"ramie/version.hpp": "#pragma once\n"}, "components/b/c.hpp:1")
+        self.expect_since(old, {"ramie/version.hpp": "#pragma once\n#include <string>\nint x;\n"})
+
+    def expect_since(self, old, new, *places):
+        with tempfile.TemporaryDirectory() as root:
+            write(root, old)
+            as_nobody = ("-c", "user.name=n", "-c", "user.email=n@localhost")
+            for words in (["init", "--quiet"], ["add", "."], [*as_nobody, "commit", "--quiet", "--message", "old"]):
+                subprocess.run(["git", *words], cwd=root, check=True)
+            write(root, new)
+            found, status = run_check(root, "--changed-since", "HEAD")
+        self.assertEqual([line.split(": ")[0] for line in found], list(places))
+        self.assertEqual(status, 1 if places else 0)
 
     def test_floors(self):
         self.expect({"ramie/base/a.cpp": "\n#include <ramie/sched/b.hpp>\n"}, "ramie/base/a.cpp:2")
