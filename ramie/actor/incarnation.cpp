@@ -56,32 +56,9 @@ namespace ramie::detail {
 
 namespace {
 
-/// Nothing inside is cancelled: destructors must not throw. Where there is no memory left for a shield, all goes well
-/// without it unless a destructor waits just then.
-class shielded {
- public:
-  shielded() noexcept {
-    shield_.shield = true;
-    try {
-      open_region(shield_);
-      open_ = true;
-    } catch (const std::bad_alloc&) {
-    }
-  }
-  shielded(const shielded&) = delete;
-  shielded& operator=(const shielded&) = delete;
-  ~shielded() {
-    if (open_) close_region(shield_);
-  }
-
- private:
-  region shield_;
-  bool open_ = false;
-};
-
 void destroy_state(actor_cell& c) noexcept {
   if (c.how().plain_state) return;
-  shielded while_it_ends;
+  const quiet_region while_it_ends;  // destructors must not throw
   c.how().destroy(c);
 }
 
@@ -157,6 +134,7 @@ void actor_cell::end(exit_reason why) noexcept {
   const bool leaves = !supervised && memberships != nullptr;
   lock.unlock();
   if (x != nullptr) {
+    const quiet_region destructors;
     x->now.becoming.reset();
     x->now.replaced.clear();
   }

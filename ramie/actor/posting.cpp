@@ -311,6 +311,8 @@ void actor_cell::post_timed(message* m, std::uint32_t incarnation, bool always) 
 }
 
 void actor_cell::discard_all(message* first, letter_fate fate) noexcept {
+  if (first == nullptr) return;
+  const quiet_region destructors;  // of payloads; they may wait
   while (first != nullptr) {
     message* rest_of_it = first->next;
     if ((first->flags & message::lifecycle) == 0) report_dead_letter(*this, *first, fate);

@@ -8,10 +8,9 @@ namespace ramie::detail {
 bool only_late(std::int64_t deadline_ns) noexcept {
   const std::int64_t now = now_ns();
   if (deadline_ns > now) return false;
-  worker_base* w = current_worker();
-  if (w == nullptr || w->running == nullptr) return limits_of_thread().deadline_ns > now;
-  const limits around = limits_of(*w->task_on_stack());
-  const bool draining = w->draining.load(std::memory_order_relaxed) && !around.shielded;
+  const limits around = limits_here();
+  const worker_base* const w = current_worker();
+  const bool draining = w != nullptr && w->draining.load(std::memory_order_relaxed) && !around.shielded;
   return !around.stopped && !draining && around.deadline_ns > now;
 }
 

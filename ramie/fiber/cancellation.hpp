@@ -64,6 +64,13 @@ RAMIE_NOINLINE std::invoke_result_t<F&> call_shielded(F& f) {
   return call_inside(f);
 }
 
+/// For what the library destroys or calls where no exception may pass.
+template <class F>
+RAMIE_NOINLINE void call_quietly(F&& f) noexcept {
+  const quiet_region inside;
+  call_inside(f);
+}
+
 }  // namespace detail
 
 /// Calls f() and returns its result. Once `deadline` has passed, every wait inside f (channels, select, sync, sleep,

@@ -4,6 +4,7 @@
 #include <ramie/base/error.hpp>
 #include <ramie/base/notice.hpp>
 #include <ramie/fiber/blocking.hpp>
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/fiber/this_fiber.hpp>
 #include <ramie/inspect/notices.hpp>
@@ -92,6 +93,16 @@ bool await_end_until(task* t, steady::time_point deadline, const std::source_loc
   return false;
 }
 
+namespace {
+
+/// A result's destructor may wait.
+RAMIE_NOINLINE void drop_quietly(task* t) noexcept {
+  call_quietly([t] { t->type->drop(*t); });
+  destroy_task(t);
+}
+
+}  // namespace
+
 void detach_task(task* t) {
   require_joinable(t, "detach");
   // Most often it was just spawned and is still in the queue; then no atomic exchange is needed (5 ns). While it is out
@@ -102,8 +113,7 @@ void detach_task(task* t) {
     return w->owner->sleeping.published(w, w->spawned.size());
   if (t->completion.exchange(task::detached, std::memory_order_acq_rel) != task::done) return;
   t->completion.store(task::detached, std::memory_order_relaxed);
-  t->type->drop(*t);
-  destroy_task(t);
+  drop_quietly(t);
 }
 
 namespace {
@@ -134,8 +144,7 @@ RAMIE_NOINLINE void end_task(task* t) noexcept {
   await_end(t, wait::kind::uninterruptible, {});
   if (!meant && !is_draining() && ended_by_cancellation(*t))
     tell_of_stopping_handle(name_of(t), __builtin_return_address(0));
-  t->type->drop(*t);
-  destroy_task(t);
+  drop_quietly(t);
 }
 
 void report_unseen_failure(const task& t, const std::exception_ptr& failure) noexcept {
@@ -146,9 +155,8 @@ void report_unseen_failure(const task& t, const std::exception_ptr& failure) noe
 }
 
 void discard_task(task* t) noexcept {
-  t->type->skip(*t, std::make_exception_ptr(cancelled{}));
-  t->type->drop(*t);
-  destroy_task(t);
+  call_quietly([t] { t->type->skip(*t, std::make_exception_ptr(cancelled{})); });
+  drop_quietly(t);
 }
 
 void apply_options(task& t, const fiber_options& options) {
@@ -270,7 +278,7 @@ std::string_view name() noexcept {
 }
 
 static bool thread_is_late() noexcept {
-  const std::int64_t deadline_ns = detail::limits_of_thread().deadline_ns;
+  const std::int64_t deadline_ns = detail::limits_here().deadline_ns;
   return deadline_ns != detail::region::never && deadline_ns <= detail::now_ns();
 }
 
@@ -280,24 +288,15 @@ bool stop_requested() noexcept {
   detail::task& t = *w->task_on_stack();
   const bool draining = w->draining.load(std::memory_order_acquire);
   const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
-  if ((flags & detail::task::limited) == 0) return draining || (flags & detail::task::stop_flag) != 0;
-  const detail::limits bounds = detail::limits_of(t);
+  if ((flags & detail::task::limited) == 0)
+    return (draining || (flags & detail::task::stop_flag) != 0) && w->exceptions->in_flight() == 0;
+  const detail::limits bounds = detail::limits_of(t, w->exceptions->in_flight());
   return bounds.stopped || (draining && !bounds.shielded) ||
          (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns());
 }
 
-namespace {
-
-detail::limits limits_here() noexcept {
-  const detail::worker_base* w = detail::current_worker();
-  detail::task* const t = w == nullptr ? nullptr : w->running_task();
-  return t == nullptr ? detail::limits_of_thread() : detail::limits_of(*t);
-}
-
-}  // namespace
-
 stop_cause why_stopped() noexcept {
-  const detail::limits bounds = limits_here();
+  const detail::limits bounds = detail::limits_here();
   if (bounds.stopped) return bounds.by_scope ? stop_cause::scope : stop_cause::requested;
   if (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns())
     return stop_cause::deadline;
@@ -305,7 +304,7 @@ stop_cause why_stopped() noexcept {
 }
 
 std::optional<std::chrono::steady_clock::time_point> deadline() noexcept {
-  const std::int64_t ns = limits_here().deadline_ns;
+  const std::int64_t ns = detail::limits_here().deadline_ns;
   if (ns == detail::region::never) return std::nullopt;
   return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{ns}};
 }

@@ -158,7 +158,10 @@ class fiber_task {
   /// For a task that was detached, or whose handle was dropped: its result will not be read.
   static void drop(task& t) noexcept {
     if ((t.flags.load(std::memory_order_relaxed) & task::failed_flag) == 0) {
-      if constexpr (!std::is_void_v<R>) std::destroy_at(&placed<R>(&t));
+      if constexpr (!std::is_void_v<R> && !std::is_trivially_destructible_v<R>) {
+        t.flags.fetch_or(task::ending_flag, std::memory_order_relaxed);  // as above, if `t` itself drops it
+        std::destroy_at(&placed<R>(&t));
+      }
       return;
     }
     report_unseen_failure(t, placed<std::exception_ptr>(&t));

@@ -5,6 +5,7 @@
 // the protocol). Lazy task creation: E. Mohr, D. Kranz, R. Halstead, 1991; work first: Cilk-5, 1998.
 #pragma once
 
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/queue/fork_deque.hpp>
 #include <ramie/task/current.hpp>
 
@@ -72,8 +73,8 @@ class fork_job : public fork_frame {
     if (failed_) {
       report_second_failure(outcome_.error);
       std::destroy_at(&outcome_.error);
-    } else {
-      std::destroy_at(&outcome_.value);
+    } else if constexpr (!std::is_trivially_destructible_v<result>) {
+      call_quietly([this] { std::destroy_at(&outcome_.value); });
     }
   }
 

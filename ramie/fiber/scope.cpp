@@ -124,7 +124,10 @@ bool scope::begin_to_stop(rare& r) noexcept {
 /// Not inside the lock: children are looked for, and some may be about to end.
 void scope::stop(rare& r) noexcept {
   r.stopped = {
-      reinterpret_cast<const char*>(this), sizeof(scope), r.owner,
+      reinterpret_cast<const char*>(this),
+      sizeof(scope),
+      in_flight_,
+      r.owner,
       [](const void* place) noexcept { return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark; },
       nullptr};
   detail::add_stopped(r.stopped);
@@ -156,6 +159,7 @@ void scope::start(detail::scope_child& c, const fiber_options* options) {
     std::lock_guard guard{r.lock};
     if (r.owner == nullptr && !std::exchange(r.looked_for_owner, true)) r.owner = detail::owner_of_place(this);
     if (r.owner != nullptr && !RAMIE_PLANT(scope_child_of_nobody)) {
+      c.in_flight = in_flight_;
       t.parent = r.owner;
       t.flags.fetch_or(detail::task::strand_flag | detail::task::child_flag, std::memory_order_relaxed);
     }
@@ -223,7 +227,7 @@ void scope::await_fibers() noexcept {
 
 void scope::await_child(child& c) noexcept {
   detail::wait_for_thief(c);
-  if (newest_ != nullptr) return;
+  if (newest_ != below_) return;
   // The fiber may have suspended, and be elsewhere. If the owner is here, and on an empty deque, what is pushed next
   // stands alone: no enclosing fork will take its slot away.
   detail::fork_deque* d = detail::current_forks();
@@ -269,7 +273,7 @@ void scope::finish_join() {
 }
 
 void scope::end() noexcept {
-  if (std::uncaught_exceptions() != 0) cancel();
+  if (detail::exceptions_in_flight() > in_flight_) cancel();  // its block is left by an exception
   join_children();
   if (rare_.load_relaxed() == nullptr) return;
   rare& r = get_rare();
@@ -278,7 +282,7 @@ void scope::end() noexcept {
   if (r.first_failure != nullptr)
     detail::report_lost_exception(nullptr, r.first_failure, "a child of a scope that was not joined failed", false);
   r.free_chunks();
-  r.free_outcomes();
+  if (r.outcomes != nullptr) detail::call_quietly([&r] { r.free_outcomes(); });
   r.~rare();
 }
 

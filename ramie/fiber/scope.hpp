@@ -12,8 +12,10 @@
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/options.hpp>
 #include <ramie/fiber/scope_child.hpp>
+#include <ramie/task/region.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
@@ -30,17 +32,21 @@ namespace ramie {
 class scope {
  public:
   RAMIE_ALWAYS_INLINE scope() noexcept {
-    if (detail::fork_deque* d = detail::current_forks(); d != nullptr) [[likely]]
+    if (detail::fork_deque* d = detail::current_forks(); d != nullptr) [[likely]] {
       adopt(*d);
-    else leave();
+      in_flight_ = d->exceptions->in_flight();
+    } else {
+      leave();
+      in_flight_ = detail::exceptions_in_flight();
+    }
   }
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
   static void* operator new(std::size_t) = delete;  // bound to a block, as its children are
   /// Waits for the children. Unlike `join` it cannot rethrow: a failure that no join rethrew is reported on standard
-  /// error. During unwinding the children are cancelled first.
+  /// error. If an exception leaves the scope's block, the children are cancelled first.
   RAMIE_ALWAYS_INLINE ~scope() {
-    if (newest_ != nullptr || rare_.load_relaxed() != nullptr) [[unlikely]]
+    if (newest_ != below_ || rare_.load_relaxed() != nullptr) [[unlikely]]
       end();
   }
 
@@ -110,7 +116,7 @@ class scope {
 
  private:
   struct child : detail::owned_frame {
-    child* older;
+    detail::fork_frame* older;
   };
 
   template <class Closure>
@@ -129,27 +135,28 @@ class scope {
 
   RAMIE_ALWAYS_INLINE void adopt(detail::fork_deque& d) noexcept {
     session_.store_relaxed(d.session);
-    below_ = d.bottom.load_relaxed()[-1].load_relaxed();
+    newest_ = below_ = d.bottom.load_relaxed()[-1].load_relaxed();
   }
 
   /// In the scope's session: is the deque's youngest job the scope's newest child, or, if it has none, the job that was
   /// the youngest at first? Then its join comes later than that of what is pushed now.
   [[nodiscard]] RAMIE_ALWAYS_INLINE bool may_push(const detail::fork_deque& d) const noexcept {
-    return d.bottom.load_relaxed()[-1].load_relaxed() == (newest_ == nullptr ? below_ : newest_);
+    return d.bottom.load_relaxed()[-1].load_relaxed() == newest_;
   }
 
   RAMIE_ALWAYS_INLINE void leave() noexcept {
     session_.store_relaxed(0);
-    below_ = nullptr;
+    newest_ = below_ = nullptr;
   }
 
   RAMIE_ALWAYS_INLINE void join_children() noexcept {
     used_.store_relaxed(joining_mark);  // children that a child adds meanwhile get other memory
     // Children are adjacent in the deque. Any jobs above them are of a scope that came later and is not joined yet, or
     // of a fork around this join.
-    if (newest_ != nullptr && !detail::fork_is_youngest(*newest_)) [[unlikely]]
+    if (newest_ != below_ && !detail::fork_is_youngest(*newest_)) [[unlikely]]
       detail::fork_uncover(*newest_);
-    while (child* c = newest_) {
+    while (newest_ != below_) {
+      auto* const c = static_cast<child*>(newest_);
       newest_ = c->older;
       if (detail::fork_take_back_youngest(*c)) [[likely]]
         reinterpret_cast<detail::fork_frame::function>(c->state.load_relaxed())(*c);
@@ -193,9 +200,10 @@ class scope {
   detail::word<std::uint64_t> session_;  // children are pushed in it; children elsewhere compare it with their worker's
   detail::fork_frame* below_;            // the youngest job then, not counting children of the scope
   detail::word<rare*> rare_{nullptr};    // here, so that compilers do not merge the writes of its neighbours
-  child* newest_ = nullptr;
+  detail::fork_frame* newest_;           // child, or, without one, `below_`
   static constexpr std::size_t joining_mark = std::size_t{1} << 32;
   detail::word<std::size_t> used_{0};  // of inline_memory_; joining_mark: the owner runs children, or waits for them
+  std::uint32_t in_flight_;            // exceptions, when it was made (task/region.hpp)
   alignas(16) std::byte rare_memory_[rare_size];
   alignas(16) std::byte inline_memory_[640];
 };

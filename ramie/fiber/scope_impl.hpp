@@ -1,6 +1,7 @@
 // The two kinds of a scope's children. Part of scope.hpp.
 #pragma once
 
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/scope.hpp>
 
 namespace ramie {
@@ -33,8 +34,9 @@ struct scope::child_of : child {
     std::destroy_at(&closure);
   }
   RAMIE_COLD void run_if_wanted() noexcept {
-    if (of().has_failed()) std::destroy_at(&closure);
-    else run_closure();
+    if (!of().has_failed()) run_closure();
+    else if constexpr (std::is_trivially_destructible_v<Closure>) std::destroy_at(&closure);
+    else detail::call_quietly([this] { std::destroy_at(&closure); });
   }
 };
 
@@ -68,7 +70,10 @@ struct scope::fiber_child : detail::scope_child {
     me.owner().fail(std::move(why));
     end(me);
   }
+  /// The closure's destructor may wait, and nothing could catch what such a wait threw.
   static void end(fiber_child& me) noexcept {
+    if constexpr (!std::is_trivially_destructible_v<F>)
+      me.self->flags.fetch_or(detail::task::ending_flag, std::memory_order_relaxed);
     std::destroy_at(&me.closure);
     me.owner().fiber_ended(me);
   }
@@ -84,7 +89,7 @@ void scope::spawn_elsewhere(F& f, const fiber_options* options) {
   try {
     start(made, options);
   } catch (...) {
-    fiber_child<F>::end(made);
+    detail::call_quietly([&] { fiber_child<F>::end(made); });  // by the spawner
     detail::destroy_task(t);
     throw;
   }

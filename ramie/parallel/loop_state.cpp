@@ -28,8 +28,9 @@ std::size_t workers_here() noexcept {
 }
 
 void loop_state::begin() noexcept {
-  stopped_ = {reinterpret_cast<const char*>(this), sizeof *this, current_worker()->running_task(),
-              [](const void*) noexcept { return true; }, nullptr};
+  stopped_ = {
+      reinterpret_cast<const char*>(this),       sizeof *this, exceptions_in_flight(), current_worker()->running_task(),
+      [](const void*) noexcept { return true; }, nullptr};
 }
 
 void loop_state::fail(std::exception_ptr failure) noexcept {

@@ -335,7 +335,7 @@ namespace {
 
 /// Neither caught nor uncaught ones, without a second branch.
 RAMIE_ALWAYS_INLINE bool is_empty(const exception_state& e) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(e.caught) | static_cast<std::uint32_t>(e.uncaught)) == 0;
+  return (reinterpret_cast<std::uintptr_t>(e.caught) | e.in_flight()) == 0;
 }
 
 RAMIE_ALWAYS_INLINE void put_aside(worker* w, exception_state& aside) noexcept {

@@ -53,8 +53,7 @@ void refuse_when_draining(const worker_base& w) {
   if (!w.draining.load(std::memory_order_relaxed)) [[likely]]
     return;
   static_cast<void>(w.draining.load(std::memory_order_acquire));  // for the caller, as in wait::look_at_limits
-  if (static_cast<std::uint32_t>(w.exceptions->uncaught) == 0 && !limits_of(*w.task_on_stack()).shielded)
-    throw cancelled{};
+  if (!limits_here().shielded) throw cancelled{};
 }
 
 void prepare_resident(resident& r) {

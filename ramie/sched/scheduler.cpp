@@ -356,7 +356,7 @@ void scheduler::cancel_all() noexcept {
             [](const void* context, const void* occupant) {
               auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
               const worker* home = home_of(*waiting);
-              return home != nullptr && home->owner == context && !limits_of(*waiting).shielded;
+              return home != nullptr && home->owner == context && !limits_of(*waiting, 0).shielded;
             },
             of.self);
       },

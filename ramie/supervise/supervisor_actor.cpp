@@ -300,6 +300,7 @@ void supervisor_actor::forget(child_record& c) {
 }
 
 void supervisor_actor::end_all() noexcept {
+  const quiet_region while_they_end;
   auto& children = records_->children;
   if (records_->pool) {
     records_->pool->close(*self().cell());

@@ -8,6 +8,7 @@
 // The rest as in wait_queue.hpp.
 #pragma once
 
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
 #include <cstddef>
@@ -53,7 +54,8 @@ class barrier_core {
 }  // namespace detail
 
 /// A number of fibers, plain threads, or both meet here in each phase. The completion function runs once a phase, in
-/// the last to arrive, before any of them continues. It may suspend; an exception from it ends the process.
+/// the last to arrive, before any of them continues. It may suspend; its waits are shielded (ramie::shield), since the
+/// phase belongs to all. An exception from it ends the process.
 template <class Completion = detail::no_completion>
 class barrier {
   static_assert(std::is_invocable_v<Completion&>, "ramie::barrier: the completion function takes no arguments");
@@ -106,7 +108,7 @@ class barrier {
 
  private:
   void complete() noexcept {
-    completion_();
+    if constexpr (!std::is_same_v<Completion, detail::no_completion>) detail::call_quietly(completion_);
     core_.finish();
   }
 

@@ -5,11 +5,15 @@
 #include <ramie/stack/pool.hpp>
 #include <ramie/task/current.hpp>
 #include <ramie/task/fork_frame.hpp>
+#include <ramie/task/scheduling.hpp>
 #include <ramie/task/task.hpp>
 #include <ramie/task/wait.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <mutex>
+#include <new>
 
 // What publishes what: `stopped_first` and a chain's `innermost` are compared with null without their locks, and
 // followed inside them; so they carry no order. That none is missed is the work of the fences at arming and in an
@@ -31,6 +35,11 @@ RAMIE_NOINLINE region_chain& chain_of_thread() noexcept {
 spin_lock stopped_lock;
 atomic<stopped_scope*> stopped_first{nullptr};  // written inside the lock
 
+/// Of the calling thread, whose worker `w` is.
+std::uint32_t in_flight_on(const worker_base* w) noexcept {
+  return w != nullptr ? w->exceptions->in_flight() : static_cast<std::uint32_t>(std::uncaught_exceptions());
+}
+
 bool lies_on(const stack& s, const void* place) noexcept {
   const auto* at = static_cast<const char*>(place);
   return s.top != nullptr && at >= lowest_usable(s) && at < s.top;
@@ -50,12 +59,13 @@ const void* fork_place(const task& strand) noexcept {
   return s == nullptr || lies_on(*s, place) ? place : nullptr;
 }
 
-/// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`?
-bool inside_stopped(const task& t, const char* place, const char* fence) noexcept {
+/// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`, and was it
+/// made with that many exceptions in flight?
+bool inside_stopped(const task& t, const char* place, const char* fence, std::uint32_t in_flight) noexcept {
   if (stopped_first.load(std::memory_order_relaxed) == nullptr) return false;
   std::lock_guard guard{stopped_lock};
   for (const stopped_scope* s = stopped_first.load(std::memory_order_relaxed); s != nullptr; s = s->next) {
-    if (s->owner != &t || (fence != nullptr && s->place > fence)) continue;
+    if (s->owner != &t || s->in_flight < in_flight || (fence != nullptr && s->place > fence)) continue;
     if (place != nullptr && place >= s->place + s->size) continue;  // an older frame
     if (place != nullptr && place >= s->place) return true;
     if (s->joining(s->place)) return true;
@@ -63,15 +73,16 @@ bool inside_stopped(const task& t, const char* place, const char* fence) noexcep
   return false;
 }
 
-/// Adds the limits of the chain to `found`, from the regions around `place` outwards. Returns the shield that ends the
-/// search, or null.
-const region* look_outwards(region_chain& chain, const void* place, limits& found) noexcept {
+/// Adds the limits of the chain to `found`, from the regions around `place` outwards; raises `in_flight` to theirs.
+/// Returns the region that hides what lies further out, a shield or one from before the exceptions in flight, or null.
+const region* look_outwards(region_chain& chain, const void* place, std::uint32_t& in_flight, limits& found) noexcept {
   // Usually there is none. A strand's regions existed when it was forked, so nothing is missed without the lock.
   if (chain.innermost.load(std::memory_order_relaxed) == nullptr) return nullptr;
   std::lock_guard guard{chain.lock};
   for (const region* r = chain.innermost.load(std::memory_order_relaxed); r != nullptr; r = r->outer) {
     if (place != nullptr && std::less<const void*>{}(r, place)) continue;
-    if (r->shield) return r;
+    if (r->shield || r->in_flight < in_flight) return r;
+    in_flight = r->in_flight;
     found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
   }
   return nullptr;
@@ -79,38 +90,36 @@ const region* look_outwards(region_chain& chain, const void* place, limits& foun
 
 }  // namespace
 
-limits limits_of(task& t) noexcept {
+std::uint32_t exceptions_in_flight() noexcept { return in_flight_on(current_worker()); }
+
+limits limits_of(task& t, std::uint32_t in_flight) noexcept {
   limits found;
-  if ((t.flags.load(std::memory_order_relaxed) & task::ending_flag) != 0) [[unlikely]] {
-    if (task_extras* const extras = t.extras.load(std::memory_order_acquire); extras != nullptr)
-      look_outwards(extras->regions, nullptr, found);
-    found.shielded = true;
-    return found;
-  }
   const task* inner = nullptr;  // the strand of `at` that the walk came from
   for (task* at = &t; at != nullptr; at = at->parent) {
     task_extras* const extras = at->extras.load(std::memory_order_acquire);
+    const std::uint32_t flags = at->flags.load(std::memory_order_acquire);
+    const region* last = nullptr;
     // Most have neither; then it does not matter where the strand was forked.
     if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_relaxed) != nullptr) ||
         stopped_first.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
       const void* const place = inner == nullptr ? nullptr : fork_place(*inner);
-      const region* const shield = extras == nullptr ? nullptr : look_outwards(extras->regions, place, found);
-      if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(shield))) {
+      last = extras == nullptr ? nullptr : look_outwards(extras->regions, place, in_flight, found);
+      if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(last), in_flight)) {
         found.by_scope = found.by_scope || !found.stopped;
         found.stopped = true;
       }
-      if (shield != nullptr) {
-        found.shielded = !found.stopped;
-        found.inside_shield = at != &t;
-        return found;
-      }
     }
-    const std::uint32_t flags = at->flags.load(std::memory_order_acquire);
+    if (last != nullptr || in_flight != 0 || (flags & task::ending_flag) != 0) {
+      found.shielded = !found.stopped;
+      found.inside_shield = at != &t;
+      return found;
+    }
     if ((flags & task::stop_flag) != 0) {
       found.stopped = true;
       found.by_scope = false;
     }
     inner = (flags & task::strand_flag) != 0 ? at : nullptr;
+    in_flight = (flags & task::child_flag) != 0 ? scope_place_of(*at).in_flight : 0;
   }
   return found;
 }
@@ -126,9 +135,12 @@ bool is_unlimited(const task& t) noexcept {
   return true;
 }
 
-limits limits_of_thread() noexcept {
+limits limits_here() noexcept {
+  const worker_base* const w = current_worker();
+  std::uint32_t in_flight = in_flight_on(w);
+  if (task* const t = w == nullptr ? nullptr : w->running_task(); t != nullptr) return limits_of(*t, in_flight);
   limits found;
-  look_outwards(chain_of_thread(), nullptr, found);
+  found.shielded = look_outwards(chain_of_thread(), nullptr, in_flight, found) != nullptr || in_flight != 0;
   return found;
 }
 
@@ -165,7 +177,8 @@ void add_stopped(stopped_scope& s) noexcept {
         *static_cast<const inspection*>(during), at,
         [](const void*, const void* occupant) {
           auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
-          return (waiting->flags.load(std::memory_order_relaxed) & task::limited) != 0 && limits_of(*waiting).stopped;
+          return (waiting->flags.load(std::memory_order_relaxed) & task::limited) != 0 &&
+                 limits_of(*waiting, 0).stopped;
         },
         nullptr);
   };
@@ -187,11 +200,12 @@ void remove_stopped(stopped_scope& s) noexcept {
 void open_region(region& r) {
   worker_base* w = current_worker();
   region_chain* chain;
-  if (w == nullptr || w->running == nullptr) {
+  r.in_flight = in_flight_on(w);
+  if (task* const t = w == nullptr ? nullptr : w->running_task(); t == nullptr) {  // a thread, or a worker's own code
     chain = &chain_of_thread();
   } else {
-    task* t = w->task_on_stack();
     chain = &extras_of(*t).regions;
+    r.opened_by = t;
     t->flags.fetch_or(task::region_flag, std::memory_order_relaxed);
   }
   std::lock_guard guard{chain->lock};
@@ -200,8 +214,7 @@ void open_region(region& r) {
 }
 
 void close_region(region& r) noexcept {
-  worker_base* w = current_worker();
-  task* t = w == nullptr ? nullptr : w->running_task();
+  task* const t = r.opened_by;
   region_chain& chain = t == nullptr ? chain_of_thread() : t->extras.load(std::memory_order_relaxed)->regions;
   std::lock_guard guard{chain.lock};
   RAMIE_ASSERT(chain.innermost.load(std::memory_order_relaxed) == &r,
@@ -209,6 +222,19 @@ void close_region(region& r) noexcept {
   chain.innermost.store(r.outer, std::memory_order_relaxed);
   // The flag may be cleared only when no strand can need it: strands inside the region have ended.
   if (t != nullptr && r.outer == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
+}
+
+quiet_region::quiet_region() noexcept {
+  shield_.shield = true;
+  try {
+    open_region(shield_);
+    open_ = true;
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+quiet_region::~quiet_region() {
+  if (open_) close_region(shield_);
 }
 
 }  // namespace ramie::detail

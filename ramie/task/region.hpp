@@ -7,6 +7,12 @@
 //
 // A scope that fails stops its running children: to the code inside them it is like a region that is over.
 //
+// While an exception unwinds the stack, destructors must be able to wait without a second one. So each region and each
+// scope keeps the number of exceptions in flight when it was made. Code that runs with a higher number is clean-up:
+// regions and scopes of that number count, and all that lies further out is hidden, as by a shield. A scope's child
+// that is a fiber has the number of its scope. A fork job that another worker took has none of its own, only those of
+// the regions around it. What the library destroys (ending_flag, quiet_region) is clean-up, too.
+//
 // A strand (a fork job that another worker took, or a scope's child that is a fiber of its own) is in those regions
 // of its parent that enclose the fork, or the scope. They are the ones that lie above the frame of the fork, or the
 // scope, on the parent's stack: regions and frames of one fiber nest as its calls do. The parent may open and
@@ -29,7 +35,9 @@ struct region {
 
   region* outer = nullptr;
   std::int64_t deadline_ns = never;  // of the steady clock
+  std::uint32_t in_flight = 0;       // exceptions, when it was opened
   bool shield = false;
+  task* opened_by = nullptr;  // null: a plain thread
 };
 
 /// The chain of one fiber or thread.
@@ -47,18 +55,23 @@ struct limits {
   bool inside_shield = false;  // shielded by an ancestor: a request to this strand, or a scope inside the shield, may
 };
 
-/// The limits of the code that runs, or waits, as `t`. Any thread that keeps `t` alive.
-limits limits_of(task& t) noexcept;
-/// True if nothing bounds it: no region, no stopped scope, no stop request. A cheaper check for the usual
+/// The exceptions in flight on the calling fiber or thread: thrown, and not caught yet.
+[[nodiscard]] std::uint32_t exceptions_in_flight() noexcept;
+
+/// The limits of the code that runs, or waits, as `t`, with that many exceptions in flight. Any thread that keeps `t`
+/// alive; another than its own asks about waits that can be cancelled, and passes 0.
+limits limits_of(task& t, std::uint32_t in_flight) noexcept;
+/// True if nothing bounds it: no region, no stopped scope, no stop request, no end. A cheaper check for the usual
 /// case. As above.
 bool is_unlimited(const task& t) noexcept;
-/// The limits of the calling plain thread.
-limits limits_of_thread() noexcept;
+/// The limits of the calling code, a fiber's or a plain thread's.
+limits limits_here() noexcept;
 
 /// A scope whose first child has failed. Known to the whole process, since its children may be anywhere.
 struct stopped_scope {
   const char* place = nullptr;  // the scope itself, on its owner's stack
   std::size_t size = 0;
+  std::uint32_t in_flight = 0;                            // exceptions, when it was made
   task* owner = nullptr;                                  // the task on that stack
   bool (*joining)(const void* place) noexcept = nullptr;  // does the owner run, or wait for, children?
   stopped_scope* next = nullptr;
@@ -76,5 +89,19 @@ task* owner_of_place(const void* place) noexcept;
 void open_region(region& r);
 /// Closes it; it must be the innermost. Does not suspend.
 void close_region(region& r) noexcept;
+
+/// A shield for clean-up that nobody could catch an exception from. Where there is no memory for it, all goes well
+/// without it, unless that clean-up waits, and is asked to stop. Does not suspend.
+class quiet_region {
+ public:
+  quiet_region() noexcept;
+  quiet_region(const quiet_region&) = delete;
+  quiet_region& operator=(const quiet_region&) = delete;
+  ~quiet_region();
+
+ private:
+  region shield_;
+  bool open_ = false;
+};
 
 }  // namespace ramie::detail

@@ -21,6 +21,9 @@ struct task;
 struct exception_state {
   void* caught;
   std::uint64_t uncaught;  // an unsigned int and padding
+
+  /// Thrown, and not caught yet.
+  [[nodiscard]] std::uint32_t in_flight() const noexcept { return static_cast<std::uint32_t>(uncaught); }
 };
 
 /// What to do with the stack that was left, once its context is complete. Travels in the low bits of its

@@ -76,7 +76,7 @@ void request_stop(task& t) noexcept {
               auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
               const task* at = waiting;
               while (at != nullptr && at != wanted) at = at->parent;
-              return at != nullptr && limits_of(*waiting).stopped;  // or it is shielded from the request
+              return at != nullptr && limits_of(*waiting, 0).stopped;  // or it is shielded from the request
             },
             of.root);
       },

@@ -72,8 +72,7 @@ struct task {
   static constexpr std::uint32_t pinned_flag = 128;    // runs on `home` only
   static constexpr std::uint32_t homeless_flag = 256;  // runs on the worker that wakes it
   static constexpr std::uint32_t child_flag = 512;     // a strand that is a scope's child: see scope_child below
-  /// Only destructors run that the library calls, at the fiber's end: no exception may leave them, so their waits
-  /// are shielded.
+  /// Only destructors run that the library calls: no exception may leave them, so their waits are shielded.
   static constexpr std::uint32_t ending_flag = 1024;
   static constexpr std::uint32_t limited =
       strand_flag | region_flag | scope_flag | ending_flag;  // ask limits_of, not only stop_flag
@@ -101,7 +100,8 @@ struct strand_task : task {
 /// What lies right behind a task with child_flag: a scope's child that is a fiber of its own (fiber/scope_child.hpp
 /// has the rest).
 struct scope_place {
-  const void* of_scope;  // on the parent's stack
+  const void* of_scope;         // on the parent's stack
+  std::uint32_t in_flight = 0;  // exceptions, when the scope was made (region.hpp)
 };
 [[nodiscard]] inline const scope_place& scope_place_of(const task& t) noexcept {
   return *reinterpret_cast<const scope_place*>(reinterpret_cast<const char*>(&t) + sizeof(task));

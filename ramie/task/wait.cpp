@@ -300,7 +300,7 @@ RAMIE_NOINLINE void wait::begin_of_thread(kind k) noexcept {
   self_ = thread_descriptor();
   since_ns_ = 0;
   time_ns_ = region::never;
-  if (k == kind::cancellable && std::uncaught_exceptions() == 0) time_ns_ = limits_of_thread().deadline_ns;
+  if (k == kind::cancellable) time_ns_ = limits_here().deadline_ns;
   arm(0);
 }
 
@@ -318,10 +318,10 @@ wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fibe
   t->home.store(w, std::memory_order_relaxed);
   std::uint32_t flags = static_cast<std::uint32_t>(k) | static_cast<std::uint32_t>(by);
   // A destructor that runs during stack unwinding must be able to wait without a second exception.
-  if (static_cast<std::uint32_t>(w->exceptions->uncaught) != 0) [[unlikely]]
+  if (w->exceptions->in_flight() != 0) [[unlikely]]
     flags &= ~cancellable;
   if ((t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]] {
-    begin_limited(*t, flags);
+    begin_limited(*t, k, flags);
     return;
   }
   arm(flags);
@@ -329,20 +329,22 @@ wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fibe
   light_fence();
   if ((t->flags.load(std::memory_order_relaxed) & (task::stop_flag | task::limited)) != 0 ||
       w->draining.load(std::memory_order_relaxed)) [[unlikely]]
-    look_at_limits(*t);
+    look_at_limits(*t, 0);
 }
 
-RAMIE_NOINLINE void wait::begin_limited(task& t, std::uint32_t flags) noexcept {
-  const bool ends = (flags & cancellable) != 0;
+/// `flags` are without `cancellable` while the fiber unwinds: nobody else ends the wait then, but a deadline that was
+/// opened since does, and a scope that has failed since.
+RAMIE_NOINLINE void wait::begin_limited(task& t, kind k, std::uint32_t flags) noexcept {
   // Strands come here too, most often with no limits around them.
-  if (ends && !is_unlimited(t)) {
-    const limits bounds = limits_of(t);
+  if ((flags & cancellable) != 0 && !is_unlimited(t)) {
+    const limits bounds = limits_of(t, 0);
     if (bounds.shielded && !bounds.inside_shield) flags &= ~cancellable;
   }
   arm(flags);
-  if (!ends) return;
+  if (k != kind::cancellable) return;
   light_fence();
-  if (!is_unlimited(t) || current_worker()->draining.load(std::memory_order_relaxed)) look_at_limits(t);
+  const worker_base* const w = current_worker();
+  if (!is_unlimited(t) || w->draining.load(std::memory_order_relaxed)) look_at_limits(t, w->exceptions->in_flight());
 }
 
 RAMIE_ALWAYS_INLINE void wait::arm(std::uint32_t flags) noexcept {
@@ -354,8 +356,8 @@ RAMIE_ALWAYS_INLINE void wait::arm(std::uint32_t flags) noexcept {
   self_->wait_word.store((word & ~(epoch_unit - 1)) | flags | armed, std::memory_order_release);
 }
 
-RAMIE_NOINLINE void wait::look_at_limits(task& t) noexcept {
-  const limits bounds = limits_of(t);
+RAMIE_NOINLINE void wait::look_at_limits(task& t, std::uint32_t in_flight) noexcept {
+  const limits bounds = limits_of(t, in_flight);
   if (bounds.deadline_ns != region::never) {
     since_ns_ = time_ns_;
     mode_ = mode::limited_fiber;

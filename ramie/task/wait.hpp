@@ -151,7 +151,7 @@ class wait {
   }
 
   /// Arms (W1). A cancellable wait of a fiber that was asked to stop is over at once, with wake_reason::cancelled;
-  /// while the fiber unwinds, waits are never cancellable.
+  /// while the fiber unwinds, only a deadline that was opened since ends it (region.hpp).
   explicit wait(kind k, const wait_site& site = unknown_site, wakers by = wakers::any) noexcept;
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
@@ -189,9 +189,9 @@ class wait {
   wake_reason suspend_until_ns(std::int64_t deadline_ns);
   void arm(std::uint32_t flags) noexcept;
   void begin_of_thread(kind k) noexcept;
-  void begin_limited(task& t, std::uint32_t flags) noexcept;
+  void begin_limited(task& t, kind k, std::uint32_t flags) noexcept;
   void admit_others() noexcept;
-  void look_at_limits(task& t) noexcept;
+  void look_at_limits(task& t, std::uint32_t in_flight) noexcept;
 
   static constexpr wait_site unknown_site{"unknown", {}};
 
