@@ -1,4 +1,5 @@
 // Connections to servers that have several addresses, and options of connections.
+// Mostly waits.
 #include <ramie/net/stream.hpp>
 
 #include <ramie/net/listener.hpp>

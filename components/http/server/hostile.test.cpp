@@ -1,5 +1,6 @@
 // Clients that break the rules of HTTP/1.1, or use up what they can: a 4xx, or the end of the connection, and nobody
 // else notices.
+// Mostly waits.
 #include "../testing.hpp"
 
 #include <gtest/gtest.h>
