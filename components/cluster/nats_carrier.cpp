@@ -37,7 +37,7 @@ using ears_ref = std::shared_ptr<ears>;
 
 void let_go(void* closure) { delete static_cast<ears_ref*>(closure); }
 
-constexpr char question[] = "?", answer[] = "!";
+constexpr char question[] = "?";
 
 /// nats://user:password@host: exceptions end in logs.
 std::string without_secrets(std::string url) {
@@ -75,13 +75,10 @@ std::string_view bytes_of(natsMsg* msg) {
   return {natsMsg_GetData(msg), static_cast<std::size_t>(std::max(natsMsg_GetDataLength(msg), 0))};
 }
 
-void on_message(natsConnection* nc, natsSubscription* /*sub*/, natsMsg* msg, void* closure) {
+void on_message(natsConnection* /*nc*/, natsSubscription* /*sub*/, natsMsg* msg, void* closure) {
   const owned<natsMsg, natsMsg_Destroy> guard{msg};
   const std::string_view data = bytes_of(msg);
-  if (data == std::string_view{question} && natsMsg_GetReply(msg) != nullptr) {
-    natsConnection_Publish(nc, natsMsg_GetReply(msg), answer, 1);
-    return;
-  }
+  if (data == std::string_view{question}) return;  // that it came is the answer: see may_live
   const auto from = address_at_end(natsMsg_GetSubject(msg));
   const ears_ref& e = *static_cast<ears_ref*>(closure);
   const std::lock_guard ears_guard{e->lock};
@@ -281,12 +278,24 @@ class nats_carrier final : public carrier {
   }
   void* native() noexcept override { return connection_.get(); }
   bool may_live(const node_address& who) override {
+    // The server says at once that nobody listens, and answers what one connection sends in order: when it has answered
+    // the ping of `flush`, a refusal is here. So no limit of time takes a slow machine for a node that lives.
     const std::string subject = subject_ + "n." + text_of(who) + "." + asker_;
-    natsMsg* reply = nullptr;
-    const natsStatus status = blocking(
-        [&] { return natsConnection_RequestString(&reply, connection_.get(), subject.c_str(), question, 1000); });
-    const owned<natsMsg, natsMsg_Destroy> guard{reply};
-    return status != NATS_NO_RESPONDERS;
+    return blocking([&] {
+      natsInbox* inbox = nullptr;
+      if (natsInbox_Create(&inbox) != NATS_OK) return true;
+      const owned<natsInbox, natsInbox_Destroy> inbox_guard{inbox};
+      natsSubscription* refusal = nullptr;
+      if (natsConnection_SubscribeSync(&refusal, connection_.get(), inbox) != NATS_OK) return true;
+      const owned<natsSubscription, natsSubscription_Destroy> refusal_guard{refusal};
+      if (natsConnection_PublishRequestString(connection_.get(), subject.c_str(), inbox, question) != NATS_OK ||
+          natsConnection_FlushTimeout(connection_.get(), 5000) != NATS_OK)
+        return true;
+      natsMsg* said = nullptr;
+      const natsStatus status = natsSubscription_NextMsg(&said, refusal, 1);
+      const owned<natsMsg, natsMsg_Destroy> said_guard{said};
+      return status != NATS_NO_RESPONDERS && (status != NATS_OK || !natsMsg_IsNoResponders(said));
+    });
   }
 
  private:
