@@ -1,4 +1,5 @@
 // Durable queues on a real server: what is put is handled, though workers and the server are killed.
+// Mostly waits.
 #include "test_nodes.hpp"
 
 #include <algorithm>

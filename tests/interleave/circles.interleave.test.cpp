@@ -22,7 +22,10 @@ void look_for_circles(int times) {
 }
 
 constexpr exploration short_runs{.seeds = 2000, .steps_most = 40'000};
-constexpr exploration until_found{.seeds = 200'000, .steps_most = 40'000};
+constexpr exploration from(std::uint64_t first_seed) {
+  return {.seeds = 200'000, .first_seed = first_seed, .steps_most = 40'000};
+}
+constexpr exploration until_found = from(1);
 
 // ---- none ----------------------------------------------------------------------------------------------------------
 
@@ -74,8 +77,9 @@ void pass_on() {
 }
 TEST(circles, are_not_found_when_the_holder_has_changed) {
   expect_sound("pass on", short_runs, pass_on);
-  expect_found(plant::circles_unchecked, "pass on, unchecked", until_found, pass_on);
-  expect_found(plant::circles_of_old_edges, "pass on, edges not seen again", until_found, pass_on);
+  // One schedule of some ten thousand shows it; these begin shortly before one that did.
+  expect_found(plant::circles_unchecked, "pass on, unchecked", from(14'000), pass_on);
+  expect_found(plant::circles_of_old_edges, "pass on, edges not seen again", from(16'000), pass_on);
 }
 
 /// Children of a scope, and a branch, that wait for what their owner has held before.

@@ -1,5 +1,6 @@
 // Kills of the server, and of workers: a few of them, and with RAMIE_TEST_LARGE=1 as many as the promises are made for:
 // a hundred kills of the server, and 20,000 jobs.
+// Mostly waits.
 #include "../soak/history.hpp"
 #include "../test_nodes.hpp"
 
