@@ -227,7 +227,7 @@ TEST_F(guarded_nodes, with_credentials_are_who_they_are_signed_to_be) {
   const cluster_tests::nats_server server{[](const std::string& folder) {
     cluster_tests::make_credentials(folder);
     std::vector<std::string> more = cluster_tests::nats_server::stored_in(folder);
-    more.insert(more.end(), {"--config", folder + "/server.conf"});
+    more.insert(more.end(), {"--config", folder + "/server.conf", "--debug", "--log", folder + "/log"});
     return more;
   }};
   ramie::cluster_options o{.url = server.url(), .name = "shop", .node = "n1"};
@@ -235,7 +235,7 @@ TEST_F(guarded_nodes, with_credentials_are_who_they_are_signed_to_be) {
   o.credentials = server.folder() + "/false.creds";
   EXPECT_NE(refusal_of(o), "");
   o.credentials = server.folder() + "/node.creds";
-  EXPECT_EQ(refusal_of(o), "");
+  EXPECT_EQ(refusal_of(o), "") << cluster_tests::contents_of(server.folder() + "/log");
 }
 
 TEST_F(guarded_nodes, with_a_token_are_let_in) {

@@ -41,7 +41,9 @@ enum class plant : std::uint8_t {
   waiter_unordered,            // mutex.cpp, M3: that of a node in the queue, for the next holder of `busy`
   mail_unordered,              // adaptive_lock.hpp, A5: that of what the lock guards
   strand_unlinked,             // strands.cpp: a strand is not in the list of those that run for its fiber
-  scope_child_unmarked,        // scope.cpp: it begins without a mark at the fiber that request_stop is called for
+  pinned_strand_unlinked,      // strands.cpp: N4, a strand ends though a walk looks at it
+  stopped_scope_forgotten,     // region.cpp: with one scope that has failed all of its owner's are forgotten
+  scope_child_unmarked,        // scope.cpp: it begins without being linked at its owner
   join_unnoticed,              // loop.cpp: a fiber's end and a joiner's arrival miss each other
   timer_heap_narrow,           // timer_queue.cpp: the way down passes over the last child
   timer_removed_unlocked,      // timer_queue.hpp: `remove` without the lock

@@ -171,8 +171,7 @@ void scope::start(detail::scope_child& c, const fiber_options* options) {
 
 void scope::fiber_began(detail::scope_child& c) noexcept {
   // As for fork jobs that start elsewhere (run_fork_job): from now on request_stop has to look for it.
-  if (c.self->parent != nullptr && !RAMIE_PLANT(scope_child_unmarked))
-    detail::begin_strand(c.strand, *c.self->parent, *c.self->where.load(std::memory_order_relaxed));
+  if (c.self->parent != nullptr && !RAMIE_PLANT(scope_child_unmarked)) detail::begin_strand(*c.self);
   rare& r = get_rare();
   std::lock_guard guard{r.lock};
   c.next = r.running;
@@ -183,7 +182,7 @@ void scope::fiber_began(detail::scope_child& c) noexcept {
 }
 
 void scope::fiber_ended(detail::scope_child& c) noexcept {
-  detail::unlink_strand(c.strand);
+  if (c.self->parent != nullptr) detail::end_strand(*c.self);
   rare& r = get_rare();
   std::uint64_t waiter = 0;
   {

@@ -26,7 +26,7 @@ concept gives_result = std::invocable<F&> && !std::is_void_v<std::invoke_result_
 
 /// A child that is a fiber of its own, behind its task (scope_place). Kept in the scope's lists, under its lock.
 struct scope_child : scope_place {
-  scope_child(scope& of, task* t) noexcept : scope_place{&of}, self{t} {}
+  scope_child(scope& of, task* t) noexcept : scope_place{&of, 0, {}}, self{t} {}
   scope_child(const scope_child&) = delete;
   scope_child& operator=(const scope_child&) = delete;
   [[nodiscard]] scope& owner() const noexcept { return *static_cast<scope*>(const_cast<void*>(of_scope)); }
@@ -35,7 +35,6 @@ struct scope_child : scope_place {
   bool begun = false;
   scope_child* next = nullptr;
   scope_child* previous = nullptr;
-  strand_link strand;
 };
 
 /// The end of one child, for the reader of its result. Lives as long as the scope.

@@ -84,12 +84,11 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   strand.where.store(here, std::memory_order_relaxed);
   strand.home.store(w, std::memory_order_relaxed);
   here->occupant.store(&strand, std::memory_order_release);
-  strand_link link;
-  if (parent != nullptr) begin_strand(link, *parent, *here);
+  if (parent != nullptr) begin_strand(strand);
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr && w->owner->options().paint_stacks) [[unlikely]]
     begin_stack_use(strand, *here);
   reinterpret_cast<fork_frame::function>(run)(*f);
-  unlink_strand(link);
+  end_strand(strand);
   here->occupant.store(nullptr, std::memory_order_relaxed);
   if (task_extras* extras = strand.extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]] {
     end_stack_use(strand, *here);

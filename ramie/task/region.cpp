@@ -6,6 +6,7 @@
 #include <ramie/task/current.hpp>
 #include <ramie/task/fork_frame.hpp>
 #include <ramie/task/scheduling.hpp>
+#include <ramie/task/strands.hpp>
 #include <ramie/task/task.hpp>
 #include <ramie/task/wait.hpp>
 
@@ -15,7 +16,7 @@
 #include <mutex>
 #include <new>
 
-// What publishes what: `stopped_first` and a chain's `innermost` are compared with null without their locks, and
+// What publishes what: a bucket's `stopped` and a chain's `innermost` are compared with null without their locks, and
 // followed inside them; so they carry no order. That none is missed is the work of the fences at arming and in an
 // inspection (task/wait_word.hpp), and of the fork for regions that were open before it. Flags are looked at as bits;
 // limits_of alone acquires them, since a fiber that finds its own stop flag must see what was written before the
@@ -31,9 +32,6 @@ RAMIE_NOINLINE region_chain& chain_of_thread() noexcept {
   asm volatile("");
   return chain;
 }
-
-spin_lock stopped_lock;
-atomic<stopped_scope*> stopped_first{nullptr};  // written inside the lock
 
 /// Of the calling thread, whose worker `w` is.
 std::uint32_t in_flight_on(const worker_base* w) noexcept {
@@ -62,9 +60,12 @@ const void* fork_place(const task& strand) noexcept {
 /// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`, and was it
 /// made with that many exceptions in flight?
 bool inside_stopped(const task& t, const char* place, const char* fence, std::uint32_t in_flight) noexcept {
-  if (stopped_first.load(std::memory_order_relaxed) == nullptr) return false;
-  std::lock_guard guard{stopped_lock};
-  for (const stopped_scope* s = stopped_first.load(std::memory_order_relaxed); s != nullptr; s = s->next) {
+  const stack* const here = t.where.load(std::memory_order_relaxed);
+  if (here == nullptr) return false;
+  family_bucket& b = family_bucket_of(*here);
+  if (b.stopped.load(std::memory_order_relaxed) == nullptr) return false;
+  std::lock_guard guard{b.lock};
+  for (const stopped_scope* s = b.stopped.load(std::memory_order_relaxed); s != nullptr; s = s->next) {
     if (s->owner != &t || s->in_flight < in_flight || (fence != nullptr && s->place > fence)) continue;
     if (place != nullptr && place >= s->place + s->size) continue;  // an older frame
     if (place != nullptr && place >= s->place) return true;
@@ -101,10 +102,11 @@ limits limits_of(task& t, std::uint32_t in_flight) noexcept {
     const region* last = nullptr;
     // Most have neither; then it does not matter where the strand was forked.
     if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_relaxed) != nullptr) ||
-        stopped_first.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+        (flags & task::scope_flag) != 0) [[unlikely]] {
       const void* const place = inner == nullptr ? nullptr : fork_place(*inner);
       last = extras == nullptr ? nullptr : look_outwards(extras->regions, place, in_flight, found);
-      if (inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(last), in_flight)) {
+      if ((flags & task::scope_flag) != 0 &&
+          inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(last), in_flight)) {
         found.by_scope = found.by_scope || !found.stopped;
         found.stopped = true;
       }
@@ -125,11 +127,10 @@ limits limits_of(task& t, std::uint32_t in_flight) noexcept {
 }
 
 bool is_unlimited(const task& t) noexcept {
-  if (stopped_first.load(std::memory_order_relaxed) != nullptr) return false;
   for (const task* at = &t; at != nullptr; at = at->parent) {
     const task_extras* const extras = at->extras.load(std::memory_order_acquire);
     if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_relaxed) != nullptr) ||
-        (at->flags.load(std::memory_order_relaxed) & (task::stop_flag | task::ending_flag)) != 0)
+        (at->flags.load(std::memory_order_relaxed) & (task::stop_flag | task::scope_flag | task::ending_flag)) != 0)
       return false;
   }
   return true;
@@ -164,13 +165,15 @@ task* owner_of_place(const void* place) noexcept {
 }
 
 void add_stopped(stopped_scope& s) noexcept {
-  {
-    std::lock_guard guard{stopped_lock};
-    s.next = stopped_first.load(std::memory_order_relaxed);
-    stopped_first.store(&s, std::memory_order_relaxed);
-  }
   if (s.owner == nullptr) return;  // then its children are stopped each by itself
-  s.owner->flags.fetch_or(task::scope_flag, std::memory_order_relaxed);
+  stack& owners = *s.owner->where.load(std::memory_order_relaxed);
+  {
+    family_bucket& b = family_bucket_of(owners);
+    std::lock_guard guard{b.lock};
+    s.next = b.stopped.load(std::memory_order_relaxed);
+    b.stopped.store(&s, std::memory_order_relaxed);
+    s.owner->flags.fetch_or(task::scope_flag, std::memory_order_relaxed);
+  }
   inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at its flags
   const auto look = [](void* during, stack& at) {
     inspect_and_cancel(
@@ -182,19 +185,24 @@ void add_stopped(stopped_scope& s) noexcept {
         },
         nullptr);
   };
-  if (stack* const owners = s.owner->where.load(std::memory_order_relaxed); owners != nullptr) look(&here, *owners);
-  visit_strands(&root_of(*s.owner), look, &here);
+  look(&here, owners);
+  visit_strands(owners, look, &here);
 }
 
 void remove_stopped(stopped_scope& s) noexcept {
-  std::lock_guard guard{stopped_lock};
-  if (stopped_first.load(std::memory_order_relaxed) == &s) {
-    stopped_first.store(s.next, std::memory_order_relaxed);
-    return;
+  if (s.owner == nullptr) return;
+  family_bucket& b = family_bucket_of(*s.owner->where.load(std::memory_order_relaxed));
+  std::lock_guard guard{b.lock};
+  stopped_scope* before = nullptr;
+  bool others = false;
+  for (stopped_scope* at = b.stopped.load(std::memory_order_relaxed); at != nullptr; at = at->next) {
+    if (at->next == &s) before = at;
+    others = others || (at != &s && at->owner == s.owner);
   }
-  stopped_scope* before = stopped_first.load(std::memory_order_relaxed);
-  while (before->next != &s) before = before->next;
-  before->next = s.next;
+  if (before == nullptr) b.stopped.store(s.next, std::memory_order_relaxed);
+  else before->next = s.next;
+  if (!others || RAMIE_PLANT(stopped_scope_forgotten))
+    s.owner->flags.fetch_and(~task::scope_flag, std::memory_order_relaxed);
 }
 
 void open_region(region& r) {

@@ -67,7 +67,8 @@ bool is_unlimited(const task& t) noexcept;
 /// The limits of the calling code, a fiber's or a plain thread's.
 limits limits_here() noexcept;
 
-/// A scope whose first child has failed. Known to the whole process, since its children may be anywhere.
+/// A scope whose first child has failed. Known at its owner's stack (family_bucket), which its children's waits look
+/// up.
 struct stopped_scope {
   const char* place = nullptr;  // the scope itself, on its owner's stack
   std::size_t size = 0;
@@ -77,7 +78,7 @@ struct stopped_scope {
   stopped_scope* next = nullptr;
 };
 /// Makes the scope known, and ends the cancellable waits inside its children with wake_reason::cancelled. Any thread;
-/// the scope stays until remove_stopped. Does not suspend.
+/// the scope stays until remove_stopped. Without an owner does nothing. Does not suspend.
 void add_stopped(stopped_scope& s) noexcept;
 void remove_stopped(stopped_scope& s) noexcept;
 

@@ -2,61 +2,137 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
+#include <deque>
 #include <map>
-#include <memory>
+#include <random>
+#include <thread>
 #include <vector>
 
 namespace ramie::detail {
 namespace {
 
-/// Strands of one root, each on a stack of its own.
+/// Strands, each on a stack of its own, below one that is none.
 class family {
  public:
-  explicit family(std::size_t n) : stacks_(n), links_(n) {
-    for (std::size_t i = 0; i < n; ++i) link_strand(links_[i], this, stacks_[i]);
-  }
+  family() = default;
   family(const family&) = delete;
   family& operator=(const family&) = delete;
   ~family() {
-    for (strand_link& l : links_) unlink_strand(l);
+    for (member& m : members_) unlink_strand(m.link);
   }
 
-  void end(std::size_t i) { unlink_strand(links_[i]); }
-  [[nodiscard]] const stack* at(std::size_t i) const { return &stacks_[i]; }
-  [[nodiscard]] std::size_t size() const { return stacks_.size(); }
+  /// Of the top, or of another strand.
+  std::size_t add() { return add_to(top_, nullptr); }
+  std::size_t add(std::size_t parent) { return add_to(members_[parent].place, &members_[parent].link); }
+  void end(std::size_t i) { unlink_strand(members_[i].link); }
 
-  /// How often a visit came to each stack.
-  [[nodiscard]] std::map<const stack*, int> visited() const {
-    std::map<const stack*, int> seen;
-    visit_strands(this, [](void* to, stack& s) { ++(*static_cast<std::map<const stack*, int>*>(to))[&s]; }, &seen);
-    return seen;
-  }
+  [[nodiscard]] const stack& top() const { return top_; }
+  [[nodiscard]] const stack& at(std::size_t i) const { return members_[i].place; }
+  [[nodiscard]] std::size_t size() const { return members_.size(); }
 
  private:
-  std::vector<stack> stacks_;
-  std::vector<strand_link> links_;
+  struct member {
+    stack place{};
+    strand_link link;
+  };
+  std::size_t add_to(const stack& of, strand_link* up) {
+    member& m = members_.emplace_back();
+    link_strand(m.link, of, up, m.place);
+    return members_.size() - 1;
+  }
+
+  stack top_{};
+  std::deque<member> members_;
 };
 
-/// Below, at and above the number that is copied without memory (256), and above twice of it.
+/// How often a walk comes to each stack.
+std::map<const stack*, int> visited(const stack& top) {
+  std::map<const stack*, int> seen;
+  visit_strands(top, [](void* to, stack& s) { ++(*static_cast<std::map<const stack*, int>*>(to))[&s]; }, &seen);
+  return seen;
+}
+
 TEST(strands, are_all_visited_once_however_many) {
-  for (const std::size_t n : {0, 1, 255, 256, 257, 600, 5000}) {
-    std::vector<std::unique_ptr<family>> others;  // some are in the same bucket
-    for (int i = 0; i < 200; ++i) others.push_back(std::make_unique<family>(2));
-    const family own{n};
-    const auto seen = own.visited();
+  for (const std::size_t n : {0, 1, 2, 600, 5000}) {
+    std::deque<family> others(200);
+    for (family& f : others) {
+      f.add();
+      f.add();
+    }
+    family own;
+    for (std::size_t i = 0; i < n; ++i) own.add();
+    const auto seen = visited(own.top());
     EXPECT_EQ(seen.size(), n);
-    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(seen.count(own.at(i)) == 1 ? seen.at(own.at(i)) : 0, 1) << i;
-    for (const auto& other : others) EXPECT_EQ(other->visited().size(), 2u);
+    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(seen.contains(&own.at(i)) ? seen.at(&own.at(i)) : 0, 1) << i;
+    for (const family& other : others) EXPECT_EQ(visited(other.top()).size(), 2u);
   }
 }
 
 TEST(strands, that_have_ended_are_not_visited) {
-  family own{600};
+  family own;
+  for (int i = 0; i < 600; ++i) own.add();
   for (std::size_t i = 0; i < own.size(); i += 2) own.end(i);
-  const auto seen = own.visited();
+  const auto seen = visited(own.top());
   EXPECT_EQ(seen.size(), 300u);
-  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(seen.contains(own.at(i)), i % 2 == 1) << i;
+  for (std::size_t i = 0; i < own.size(); ++i) EXPECT_EQ(seen.contains(&own.at(i)), i % 2 == 1) << i;
+}
+
+/// Also deeper than a walk that calls itself could go on a fiber's stack.
+TEST(strands, are_visited_with_all_below_them) {
+  std::mt19937 choices{1};
+  for (const std::size_t n : {10, 1000, 100'000}) {
+    for (const bool in_a_row : {false, true}) {
+      family own;
+      std::vector<std::size_t> parents{0};
+      own.add();
+      while (own.size() < n) {
+        parents.push_back(in_a_row ? own.size() - 1 : choices() % own.size());
+        own.add(parents.back());
+      }
+      const auto all = visited(own.top());
+      EXPECT_EQ(all.size(), n);
+      for (const auto& [place, times] : all) EXPECT_EQ(times, 1);
+      // Below one of them: those whose parents lead to it.
+      const std::size_t one = n / 3;
+      std::vector<bool> below(n);
+      std::size_t expected = 0;
+      for (std::size_t i = one + 1; i < n; ++i) {
+        below[i] = parents[i] == one || below[parents[i]];
+        expected += below[i] ? 1 : 0;
+      }
+      const auto some = visited(own.at(one));
+      EXPECT_EQ(some.size(), expected);
+      for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(some.contains(&own.at(i)), below[i]) << i;
+    }
+  }
+}
+
+/// Strands come and go while others walk; what was there before and stays is always found.
+TEST(strands, that_stay_are_found_while_others_come_and_go) {
+  family staying;
+  for (int i = 0; i < 20; ++i) staying.add();
+  for (std::size_t i = 0; i < 20; ++i) staying.add(i);
+  std::atomic<bool> over{false};
+  std::deque<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      stack one{}, two{};
+      strand_link upper, lower;
+      while (!over) {
+        link_strand(upper, staying.top(), nullptr, one);
+        link_strand(lower, one, &upper, two);
+        unlink_strand(lower);
+        unlink_strand(upper);
+      }
+    });
+  for (int i = 0; i < 2000; ++i) {
+    const auto seen = visited(staying.top());
+    for (std::size_t k = 0; k < staying.size(); ++k) ASSERT_TRUE(seen.contains(&staying.at(k)));
+  }
+  over = true;
+  for (std::thread& t : threads) t.join();
 }
 
 }  // namespace

@@ -41,46 +41,42 @@ task_extras& extras_of(task& t) {
   return *extras;
 }
 
-task& root_of(task& t) noexcept {
-  task* root = &t;
-  while ((root->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0 && root->parent != nullptr)
-    root = root->parent;
-  return *root;
+namespace {
+/// Null if it is no strand.
+strand_link* link_of(task& t) noexcept {
+  const std::uint32_t flags = t.flags.load(std::memory_order_relaxed);
+  if ((flags & task::child_flag) != 0) return const_cast<strand_link*>(&scope_place_of(t).link);
+  return (flags & task::strand_flag) != 0 ? &static_cast<strand_task&>(t).link : nullptr;
+}
+}  // namespace
+
+void begin_strand(task& strand) noexcept {
+  task& parent = *strand.parent;
+  link_strand(*link_of(strand), *parent.where.load(std::memory_order_relaxed), link_of(parent),
+              *strand.where.load(std::memory_order_relaxed));
 }
 
-void begin_strand(strand_link& link, task& parent, stack& place) noexcept {
-  task& root = root_of(parent);
-  root.flags.fetch_or(task::forked_flag, std::memory_order_relaxed);
-  link_strand(link, &root, place);
-}
+void end_strand(task& strand) noexcept { unlink_strand(*link_of(strand)); }
 
 void request_stop(task& t) noexcept {
-  // Changes to `flags` have one order: a strand that marks the task after this finds the stop flag at its first wait.
-  const std::uint32_t before = t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
+  t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
   if (task_extras* extras = t.extras.load(std::memory_order_acquire); extras != nullptr && extras->stop)
     extras->stop->request_stop();
-  const inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at the flag
-  if (stack* s = t.where.load(std::memory_order_acquire); s != nullptr) wake_cancelled(here, *s, &t);
-  if ((before & task::forked_flag) == 0) return;
-  struct strands_of {
-    const inspection& here;
-    const task* root;
-  } strands{here, &t};
+  inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at the flag
+  stack* const s = t.where.load(std::memory_order_acquire);
+  if (s == nullptr) return;
+  wake_cancelled(here, *s, &t);
   visit_strands(
-      &t,
-      [](void* opaque, stack& s) {
-        const auto& of = *static_cast<const strands_of*>(opaque);
+      *s,
+      [](void* during, stack& at) {
         inspect_and_cancel(
-            of.here, s,
-            [](const void* wanted, const void* occupant) {
-              auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
-              const task* at = waiting;
-              while (at != nullptr && at != wanted) at = at->parent;
-              return at != nullptr && limits_of(*waiting, 0).stopped;  // or it is shielded from the request
+            *static_cast<const inspection*>(during), at,
+            [](const void*, const void* occupant) {  // unless it is shielded from the request
+              return limits_of(*const_cast<task*>(static_cast<const task*>(occupant)), 0).stopped;
             },
-            of.root);
+            nullptr);
       },
-      &strands);
+      &here);
 }
 
 void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how,

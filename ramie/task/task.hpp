@@ -66,9 +66,8 @@ struct task {
   static constexpr std::uint32_t strand_flag = 4;     // runs a stolen fork job, or a child of a scope, for `parent`
   static constexpr std::uint32_t own_stack_flag = 8;  // needs a stack of its own size
 
-  static constexpr std::uint32_t forked_flag = 16;     // a fork job of it ran, or runs, as a strand elsewhere
   static constexpr std::uint32_t region_flag = 32;     // inside a region
-  static constexpr std::uint32_t scope_flag = 64;      // a scope of it failed once
+  static constexpr std::uint32_t scope_flag = 64;      // a scope of it has failed, and is there yet
   static constexpr std::uint32_t pinned_flag = 128;    // runs on `home` only
   static constexpr std::uint32_t homeless_flag = 256;  // runs on the worker that wakes it
   static constexpr std::uint32_t child_flag = 512;     // a strand that is a scope's child: see scope_child below
@@ -95,6 +94,7 @@ struct fork_frame;
 struct strand_task : task {
   const fork_frame* frame = nullptr;
   std::uint64_t run = 0;  // what the frame's `state` holds until its owner waits
+  strand_link link;
 };
 
 /// What lies right behind a task with child_flag: a scope's child that is a fiber of its own (fiber/scope_child.hpp
@@ -102,6 +102,7 @@ struct strand_task : task {
 struct scope_place {
   const void* of_scope;         // on the parent's stack
   std::uint32_t in_flight = 0;  // exceptions, when the scope was made (region.hpp)
+  strand_link link;
 };
 [[nodiscard]] inline const scope_place& scope_place_of(const task& t) noexcept {
   return *reinterpret_cast<const scope_place*>(reinterpret_cast<const char*>(&t) + sizeof(task));
@@ -119,11 +120,9 @@ void destroy_task(task* t) noexcept;
 /// std::bad_alloc.
 task_extras& extras_of(task& t);
 
-/// The fiber for which `t` runs, directly or through other strands; `t` itself if it is no strand. The caller keeps `t`
-/// alive.
-[[nodiscard]] task& root_of(task& t) noexcept;
-/// N1 of strands.hpp, for a strand that runs for `parent`.
-void begin_strand(strand_link& link, task& parent, stack& place) noexcept;
+/// N1 of strands.hpp, for a strand that has a parent.
+void begin_strand(task& strand) noexcept;
+void end_strand(task& strand) noexcept;
 
 /// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller
 /// keeps `t` alive.

@@ -89,6 +89,113 @@ TEST(late_children, end_when_their_scope_is_cancelled) {
   expect_sound("a scope is cancelled while children come", {.seeds = 3000}, in_runtime(cancel_while_children_come));
 }
 
+/// Children with children of their own. Some end by themselves, just when all are told to.
+void begin_a_tree(scope& s, channel<int>& never) {
+  for (int i = 0; i < 2; ++i)
+    s.spawn(fiber_options{}, [&never] {
+      scope below;
+      below.spawn(fiber_options{}, [] {});
+      below.spawn(fiber_options{}, [&never] { never.recv(); });
+      if (pick(2) == 0) this_fiber::yield();
+      below.join();
+    });
+}
+void stop_a_tree() {
+  runtime rt{workers(2)};
+  channel<int> never;
+  auto top = rt.spawn([&] {
+    scope s;
+    begin_a_tree(s, never);
+    s.join();
+  });
+  if (pick(2) == 0) wait_a_little();
+  top.request_stop();
+  try {
+    top.join();
+  } catch (const cancelled&) {
+  }
+}
+void cancel_a_tree() {
+  channel<int> never;
+  scope s;
+  begin_a_tree(s, never);
+  this_fiber::yield();
+  s.cancel();
+  s.join();
+}
+TEST(trees, are_stopped_whole) {
+  expect_sound("a tree is stopped", {.seeds = 2000, .time_flies = false}, stop_a_tree);
+  expect_sound("a tree is cancelled", {.seeds = 2000, .time_flies = false}, in_runtime(cancel_a_tree));
+}
+TEST(trees, whose_strands_end_beside_a_walk_are_found) {
+  expect_found(plant::pinned_strand_unlinked, "a tree is stopped, links not pinned",
+               {.seeds = 50'000, .time_flies = false}, stop_a_tree);
+}
+TEST(trees, that_are_walked_without_a_fence_are_found) {
+  expect_found(plant::cancelled_unfenced, "a tree is cancelled, no fence", {.seeds = 50'000, .time_flies = false},
+               in_runtime(cancel_a_tree));
+}
+TEST(trees, whose_strands_are_not_linked_are_found) {
+  expect_found(plant::strand_unlinked, "a tree is cancelled, strands not linked",
+               {.seeds = 20'000, .time_flies = false}, in_runtime(cancel_a_tree));
+}
+
+/// The scope is used again, with another that is stopped meanwhile.
+void cancel_again() {
+  channel<int> never;
+  scope s;
+  for (int i = 0; i < 2; ++i) {
+    s.spawn(fiber_options{}, [&] { never.recv(); });
+    s.cancel();
+    s.join();
+    int ran = 0;
+    s.spawn(fiber_options{}, [&] {
+      this_fiber::yield();
+      event e;
+      spawn([&] { e.set(); }).detach();
+      e.wait();
+      ++ran;
+    });
+    s.join();
+    check(ran == 1, "the cancellation outlived its join");
+  }
+}
+TEST(stopped_scopes, may_be_used_again) {
+  expect_sound("a scope is cancelled again", {.seeds = 2000, .time_flies = false}, in_runtime(cancel_again));
+}
+/// A child of a scope that was cancelled waits once more, when another of the same owner has ended.
+void cancel_one_after_another() {
+  channel<int> never;
+  event begun;
+  scope s;
+  s.spawn(fiber_options{}, [&] {
+    begun.set();
+    for (int i = 0; i < 2; ++i) {
+      try {
+        never.recv();
+      } catch (const cancelled&) {
+      }
+    }
+  });
+  begun.wait();
+  s.cancel();
+  {
+    scope inner;
+    inner.spawn(fiber_options{}, [] {});
+    inner.cancel();
+    inner.join();
+  }
+  s.join();
+}
+TEST(stopped_scopes, that_end_leave_others_known) {
+  expect_sound("one of two stopped scopes ends", {.seeds = 2000, .time_flies = false},
+               in_runtime(cancel_one_after_another));
+}
+TEST(stopped_scopes, that_end_with_others_are_found) {
+  expect_found(plant::stopped_scope_forgotten, "one of two stopped scopes ends, both are forgotten",
+               {.seeds = 20'000, .time_flies = false}, in_runtime(cancel_one_after_another));
+}
+
 void end_amid_spawns() {
   channel<int> never;  // outlives the detached fibers
   runtime rt{workers(2)};
