@@ -18,4 +18,12 @@ template <class Rep, class Period>
   return detail::os_now() + std::chrono::ceil<clock::duration>(duration);
 }
 
+/// The time left by that clock; none if it is past.
+template <class Clock, class Duration>
+[[nodiscard]] auto time_left(std::chrono::time_point<Clock, Duration> deadline) {
+  const auto now = Clock::now();
+  using left = decltype(deadline - now);
+  return now < deadline ? deadline - now : left::zero();
+}
+
 }  // namespace ramie::detail

@@ -43,6 +43,7 @@ enum class plant : std::uint8_t {
   strand_unlinked,             // strands.cpp: a strand is not in the list of those that run for its fiber
   pinned_strand_unlinked,      // strands.cpp: N4, a strand ends though a walk looks at it
   stopped_scope_forgotten,     // region.cpp: with one scope that has failed all of its owner's are forgotten
+  scope_begins_again_late,     // scope.cpp: a join forgets failures when `cancel` may be under way again
   scope_child_unmarked,        // scope.cpp: it begins without being linked at its owner
   join_unnoticed,              // loop.cpp: a fiber's end and a joiner's arrival miss each other
   timer_heap_narrow,           // timer_queue.cpp: the way down passes over the last child

@@ -86,6 +86,14 @@ std::invoke_result_t<F&> with_deadline(std::chrono::steady_clock::time_point dea
   return detail::call_until(deadline.time_since_epoch() / std::chrono::nanoseconds{1}, f);
 }
 
+/// The same for any other clock. The time left is looked at once, when the call begins: if that clock is set later, the
+/// deadline stays where it was.
+template <class Clock, class Duration, class F>
+  requires(std::invocable<F&> && !std::is_same_v<Clock, std::chrono::steady_clock>)
+std::invoke_result_t<F&> with_deadline(std::chrono::time_point<Clock, Duration> deadline, F&& f) {
+  return with_deadline(detail::time_after(detail::time_left(deadline)), f);
+}
+
 /// As with_deadline, `timeout` from now. A timeout of zero or less lets f run up to its first wait.
 template <class Rep, class Period, class F>
   requires std::invocable<F&>

@@ -86,6 +86,10 @@ TEST_P(regions, end_waits_when_their_time_has_come) {
     EXPECT_GE(steady::now() - start, 200us);
     EXPECT_EQ(destroyed, 1);
     EXPECT_THROW(with_timeout(0s, [] { wait_for_ever(); }), timeout_error);
+    using wall = std::chrono::system_clock;
+    EXPECT_THROW(with_deadline(wall::now() - 1h, [] { wait_for_ever(); }), timeout_error);
+    EXPECT_THROW(with_deadline(wall::now() + 2ms, [] { wait_for_ever(); }), timeout_error);
+    EXPECT_EQ(with_deadline(wall::time_point::max(), [] { return 6; }), 6);
     EXPECT_THROW(with_deadline(steady::time_point::min(), [] { wait_for_ever(); }), timeout_error);
     event never;
     EXPECT_THROW(with_timeout(50us, [&] { never.wait(); }), timeout_error);

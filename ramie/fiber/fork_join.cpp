@@ -4,11 +4,13 @@
 #include <ramie/task/task.hpp>
 
 #include <exception>
-#include <string>
+#include <utility>
 
 namespace ramie {
 
-void detail::report_second_failure(const std::exception_ptr& failure) noexcept {
+void detail::outrank_or_report(std::exception_ptr failure) {
+  if (is_cancellation(std::current_exception()) && !is_cancellation(failure))
+    std::rethrow_exception(std::move(failure));
   report_lost_exception(nullptr, failure, "a branch of fork_join failed after another one", false);
 }
 

@@ -37,8 +37,9 @@ RAMIE_ALWAYS_INLINE fork_result<F> call_for_value(F& f) {
   }
 }
 
-/// Reports a second failure, after one that is already propagating to the user.
-void report_second_failure(const std::exception_ptr& failure) noexcept;
+/// A second failure, while one is being handled: rethrows it if that one is `cancelled` and it is not, for an error
+/// outranks a cancellation. Reports it otherwise.
+void outrank_or_report(std::exception_ptr failure);
 
 /// Closures this small and simple are copied into the record, which saves the thief and the owner a pointer.
 template <class F>
@@ -66,13 +67,15 @@ class fork_job : public fork_frame {
     return await();
   }
 
-  /// The first function threw: drops the job if it has not started, otherwise waits for it.
-  RAMIE_COLD void abandon(fork_slot* slot) noexcept {
+  /// The first function threw: drops the job if it has not started, otherwise waits for it. Throws its exception if
+  /// that outranks the first one's, which is being handled.
+  RAMIE_COLD void abandon(fork_slot* slot) {
     if (fork_take_back(*this, slot)) return;
     wait_for_thief(*this);
     if (failed_) {
-      report_second_failure(outcome_.error);
+      std::exception_ptr failure = std::move(outcome_.error);
       std::destroy_at(&outcome_.error);
+      outrank_or_report(std::move(failure));
     } else if constexpr (!std::is_trivially_destructible_v<result>) {
       call_quietly([this] { std::destroy_at(&outcome_.value); });
     }
@@ -162,10 +165,10 @@ RAMIE_ALWAYS_INLINE std::tuple<fork_result<F>, fork_result<G>, fork_result<Rest>
 
 /// Calls all functions, at the same time if idle workers take them, and returns their results as a tuple; `void` gives
 /// std::monostate, references decay. All have ended when it returns or throws. If one throws, functions not yet started
-/// are dropped, and the exception is rethrown; of several exceptions one is rethrown, and the others are reported on
-/// standard error. Each function may suspend. They count as the calling fiber: same id, fiber_local values and
-/// deadlines. May suspend. The wait itself is not cancelled: a stop request reaches the functions, and this returns
-/// when they have ended. On a plain thread the functions run one after the other.
+/// are dropped, and the exception is rethrown; of several exceptions one is rethrown, `cancelled` only if there is no
+/// other, and the others are reported on standard error. Each function may suspend. They count as the calling fiber:
+/// same id, fiber_local values and deadlines. May suspend. The wait itself is not cancelled: a stop request reaches the
+/// functions, and this returns when they have ended. On a plain thread the functions run one after the other.
 template <class F, class G, class... Rest>
   requires(std::invocable<F&> && std::invocable<G&> && (std::invocable<Rest&> && ...))
 RAMIE_ALWAYS_INLINE auto fork_join(F&& f, G&& g, Rest&&... rest) {

@@ -431,6 +431,38 @@ TEST_P(forking, of_several_failures_one_comes_out_and_the_others_are_reported) {
   EXPECT_TRUE(contains(output.text(), thrown == "second" ? "third" : "second"));
 }
 
+/// A stop ends one function, and another fails while it saves its work.
+TEST_P(forking, of_a_cancellation_and_a_failure_the_failure_comes_out) {
+  in_runtime([] {
+    const auto saving = [](event& begun) {
+      try {
+        begun.set();
+        event{}.wait();
+      } catch (const cancelled&) {
+        shield([] { this_fiber::yield(); });
+        throw std::runtime_error{"could not be saved"};
+      }
+    };
+    const auto waiting = [](event& begun) {
+      begun.set();
+      event{}.wait();
+    };
+    captured_stderr output;
+    for (int order = 0; order < 3; ++order) {
+      event first, second, third;
+      auto h = spawn([&] {
+        if (order == 0) fork_join([&] { saving(first); }, [&] { waiting(second); }, [&] { waiting(third); });
+        if (order == 1) fork_join([&] { waiting(first); }, [&] { saving(second); }, [&] { waiting(third); });
+        if (order == 2) fork_join([&] { waiting(first); }, [&] { waiting(second); }, [&] { saving(third); });
+      });
+      for (event* e : {&first, &second, &third}) e->wait();
+      h.request_stop();
+      EXPECT_EQ(message_of<std::runtime_error>([&] { h.join(); }), "could not be saved") << order;
+    }
+    EXPECT_EQ(output.text(), "");
+  });
+}
+
 TEST_P(forking, from_any_depth) {
   struct tree {
     static int leaves(int depth, int bad) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <source_location>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -61,6 +62,17 @@ class [[nodiscard]] join_handle {
       return std::monostate{};
     } else {
       return take();
+    }
+  }
+
+  /// The same for any other clock. If that clock is set meanwhile, the wait is adjusted when it would have ended.
+  template <class Clock, class Duration>
+    requires(!std::is_same_v<Clock, std::chrono::steady_clock>)
+  auto join_until(std::chrono::time_point<Clock, Duration> deadline,
+                  std::source_location where = std::source_location::current()) {
+    for (;;) {
+      auto got = join_for(detail::time_left(deadline), where);
+      if (got || Clock::now() >= deadline) return got;
     }
   }
 

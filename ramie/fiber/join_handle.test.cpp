@@ -160,6 +160,23 @@ TEST_P(joining, join_for_on_a_plain_thread) {
   EXPECT_EQ(handle.join_for(24h), std::monostate{});
 }
 
+TEST_P(joining, join_until_a_point_of_any_clock) {
+  in_runtime([] {
+    using clock = std::chrono::system_clock;
+    event go_on;
+    auto handle = spawn([&] {
+      go_on.wait();
+      return 7;
+    });
+    const auto early = clock::now() + 2ms;
+    EXPECT_EQ(handle.join_until(early), std::nullopt);
+    EXPECT_GE(clock::now(), early);
+    EXPECT_EQ(handle.join_until(clock::now() - 1h), std::nullopt);
+    go_on.set();
+    EXPECT_EQ(handle.join_until(clock::time_point::max()), 7);
+  });
+}
+
 TEST_P(joining, join_until_the_end_of_time) {
   runtime rt{options()};
   const auto never = std::chrono::steady_clock::time_point::max();

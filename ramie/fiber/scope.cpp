@@ -33,10 +33,13 @@ struct scope::rare {
   detail::stopped_scope stopped;           // once `failed`
   detail::child_end* outcomes = nullptr;   // inside lock
 
-  void forget_stopped() noexcept {
-    if (stopped.place == nullptr) return;
-    detail::remove_stopped(stopped);
+  /// Inside the lock, with no fibers left: as if nothing had failed. Returns the first failure.
+  [[nodiscard]] std::exception_ptr begin_again() noexcept {
+    if (stopped.place != nullptr) detail::remove_stopped(stopped);
     stopped.place = nullptr;
+    by_name = false;
+    failed.store(false, std::memory_order_relaxed);
+    return std::exchange(first_failure, nullptr);
   }
   void free_chunks() noexcept {
     while (chunk* c = chunks) {
@@ -74,25 +77,17 @@ bool scope::has_failed() const noexcept {
   return const_cast<scope*>(this)->get_rare().failed.load(std::memory_order_relaxed);
 }
 
-static bool is_cancellation(const std::exception_ptr& failure) noexcept {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const cancelled&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 void scope::fail(std::exception_ptr failure) noexcept {
   rare& r = get_rare();
   {
     std::lock_guard guard{r.lock};
-    if (r.by_name && is_cancellation(failure)) return;
+    if (r.by_name && detail::is_cancellation(failure)) return;
     if (r.first_failure == nullptr) {
       r.first_failure = std::move(failure);
       if (!begin_to_stop(r)) return;
       failure = nullptr;
+    } else if (detail::is_cancellation(r.first_failure) && !detail::is_cancellation(failure)) {
+      std::swap(r.first_failure, failure);  // an error outranks it
     }
   }
   if (failure == nullptr) stop(r);
@@ -109,10 +104,15 @@ void scope::cancel() noexcept {
   stop(r);
 }
 
+/// Inside the lock.
+void scope::look_for_owner(rare& r) noexcept {
+  if (!std::exchange(r.looked_for_owner, true)) r.owner = detail::owner_of_place(this);
+}
+
 /// Inside the lock. False if there is nothing left to do.
 bool scope::begin_to_stop(rare& r) noexcept {
   if (r.failed.exchange(true, std::memory_order_relaxed)) return false;
-  if (r.owner == nullptr) r.owner = detail::owner_of_place(this);
+  look_for_owner(r);
   // Without an owner (a plain thread's scope, or one not on a stack) the fibers are strands of none. They have no stop
   // callbacks. The lock keeps them from ending.
   if (r.owner == nullptr)
@@ -157,7 +157,7 @@ void scope::start(detail::scope_child& c, const fiber_options* options) {
   }
   {
     std::lock_guard guard{r.lock};
-    if (r.owner == nullptr && !std::exchange(r.looked_for_owner, true)) r.owner = detail::owner_of_place(this);
+    look_for_owner(r);
     if (r.owner != nullptr && !RAMIE_PLANT(scope_child_of_nobody)) {
       c.in_flight = in_flight_;
       t.parent = r.owner;
@@ -207,7 +207,8 @@ void scope::keep_outcome(detail::child_end& made) noexcept {
   r.outcomes = &made;
 }
 
-void scope::await_fibers() noexcept {
+/// Until no fiber is left, nor a `cancel` under way. One that comes later is about what the scope is used for next.
+std::exception_ptr scope::await_fibers() noexcept {
   rare& r = get_rare();
   const detail::scope_wait_site site{{detail::scope_reason, {}}, this};
   for (;;) {
@@ -216,12 +217,14 @@ void scope::await_fibers() noexcept {
       std::lock_guard guard{r.lock};
       if (r.fibers == 0) {
         pause.withdraw();
-        return;
+        if (!RAMIE_PLANT(scope_begins_again_late)) return r.begin_again();
+        break;
       }
       r.waiter = pause.ref().bits();
     }
     pause.suspend();
   }
+  return r.begin_again();
 }
 
 void scope::await_child(child& c) noexcept {
@@ -262,12 +265,8 @@ void* scope::take_chunk(std::size_t bytes, std::size_t alignment) {
 
 void scope::finish_join() {
   rare& r = get_rare();
-  await_fibers();
+  std::exception_ptr failure = await_fibers();
   r.free_chunks();
-  r.forget_stopped();
-  std::exception_ptr failure = std::exchange(r.first_failure, nullptr);
-  r.by_name = false;
-  r.failed.store(false, std::memory_order_relaxed);
   if (failure != nullptr) std::rethrow_exception(std::move(failure));
 }
 
@@ -276,10 +275,8 @@ void scope::end() noexcept {
   join_children();
   if (rare_.load_relaxed() == nullptr) return;
   rare& r = get_rare();
-  await_fibers();
-  r.forget_stopped();
-  if (r.first_failure != nullptr)
-    detail::report_lost_exception(nullptr, r.first_failure, "a child of a scope that was not joined failed", false);
+  if (const std::exception_ptr failure = await_fibers(); failure != nullptr)
+    detail::report_lost_exception(nullptr, failure, "a child of a scope that was not joined failed", false);
   r.free_chunks();
   if (r.outcomes != nullptr) detail::call_quietly([&r] { r.free_outcomes(); });
   r.~rare();

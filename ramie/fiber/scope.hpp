@@ -104,9 +104,10 @@ class scope {
   /// True if `cancel` was called or a child failed since the last `join`.
   [[nodiscard]] bool is_cancelled() const noexcept { return rare_.load_relaxed() != nullptr && has_failed(); }
 
-  /// Waits until all children have ended, running those not started elsewhere. Rethrows the first failure; later ones
-  /// were reported on standard error. May suspend. The wait itself is not cancelled: a stop request reaches the
-  /// children, and `join` returns when they have ended. The scope may be used again afterwards.
+  /// Waits until all children have ended, running those not started elsewhere. Rethrows the first failure, `cancelled`
+  /// only if nothing else failed; later ones were reported on standard error. May suspend. The wait itself is not
+  /// cancelled: a stop request reaches the children, and `join` returns when they have ended. The scope may be used
+  /// again afterwards.
   RAMIE_ALWAYS_INLINE void join() {
     join_children();
     used_.store_relaxed(0);
@@ -185,13 +186,14 @@ class scope {
   rare& get_rare() noexcept;
   [[nodiscard]] bool has_failed() const noexcept;
   void fail(std::exception_ptr failure) noexcept;
+  void look_for_owner(rare& r) noexcept;
   bool begin_to_stop(rare& r) noexcept;
   void stop(rare& r) noexcept;
   void start(detail::scope_child& c, const fiber_options* options);
   void fiber_began(detail::scope_child& c) noexcept;
   void fiber_ended(detail::scope_child& c) noexcept;
   void keep_outcome(detail::child_end& made) noexcept;
-  void await_fibers() noexcept;
+  std::exception_ptr await_fibers() noexcept;
   void* take_chunk(std::size_t bytes, std::size_t alignment);
   RAMIE_COLD void await_child(child& c) noexcept;
   RAMIE_COLD void finish_join();

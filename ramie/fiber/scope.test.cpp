@@ -412,7 +412,7 @@ TEST_P(scopes, a_failure_cancels_children_that_run) {
   });
 }
 
-/// More than the strands that a stop copies without memory (256), all of them fibers that wait.
+/// All of them are fibers that wait.
 TEST_P(scopes, of_hundreds_of_waiting_fibers_end_by_a_request_and_by_a_failure) {
   in_runtime([] {
     constexpr int n = RAMIE_TSAN ? 300 : 600;  // ThreadSanitizer takes 70 ms for each new fiber

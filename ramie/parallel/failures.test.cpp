@@ -273,6 +273,40 @@ TEST_P(any_algorithm, of_a_body_that_fails_within_a_body_fails) {
   });
 }
 
+TEST_P(any_algorithm, that_is_stopped_and_fails_fails) {
+  in_runtime([] {
+    for (const algorithm& a : all_algorithms()) {
+      std::vector<int> v = up_to(20);
+      event never, begun;
+      std::atomic<bool> failed{false};
+      captured_stderr output;
+      auto h = spawn([&] {
+        a.run(v, [&](int x) {
+          try {
+            begun.set();
+            never.wait();
+          } catch (const cancelled&) {
+            if (x % 2 == 0) throw;
+            shield([] { this_fiber::yield(); });
+            failed = true;
+            throw std::runtime_error{"could not be saved"};
+          }
+        });
+      });
+      begun.wait();
+      h.request_stop();
+      try {
+        h.join();
+        ADD_FAILURE() << a.name;
+      } catch (const std::runtime_error&) {
+        EXPECT_TRUE(failed) << a.name;
+      } catch (const cancelled&) {
+        EXPECT_FALSE(failed) << a.name;
+      }
+    }
+  });
+}
+
 // A loop that never waits ends at a deadline, too, if it is long enough: bodies go on until they see it pass.
 TEST_P(any_algorithm, ends_at_a_deadline_between_chunks) {
   in_runtime([] {

@@ -6,21 +6,10 @@
 #include <ramie/task/task.hpp>
 #include <ramie/worker/worker.hpp>
 
+#include <mutex>
+#include <utility>
+
 namespace ramie::detail {
-
-namespace {
-
-bool is_cancellation(const std::exception_ptr& failure) noexcept {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const cancelled&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
-}  // namespace
 
 std::size_t workers_here() noexcept {
   worker_base* w = current_worker();
@@ -34,12 +23,15 @@ void loop_state::begin() noexcept {
 }
 
 void loop_state::fail(std::exception_ptr failure) noexcept {
-  if (failed_.exchange(true, std::memory_order_relaxed)) {
-    if (!is_cancellation(failure))
-      report_lost_exception(nullptr, failure, "a body of a parallel algorithm failed after another one", false);
-    return;
+  bool first;
+  {
+    const std::lock_guard guard{lock_};
+    first = failure_ == nullptr;
+    if (first || (is_cancellation(failure_) && !is_cancellation(failure))) std::swap(failure_, failure);
   }
-  failure_ = std::move(failure);
+  if (!first)
+    return report_lost_exception(nullptr, failure, "a body of a parallel algorithm failed after another one", false);
+  failed_.store(true, std::memory_order_relaxed);
   cut(0);
   add_stopped(stopped_);
 }

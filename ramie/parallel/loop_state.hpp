@@ -57,7 +57,8 @@ class loop_state {
   atomic<std::size_t> wanted_;
   atomic<std::size_t> quick_{0};
   atomic<bool> failed_{false};
-  std::exception_ptr failure_;  // written by the piece that set `failed_`, read by the owner after the join
+  spin_lock lock_;
+  std::exception_ptr failure_;  // inside lock_; read by the owner after the join
   stopped_scope stopped_;       // once `failed_`
 };
 

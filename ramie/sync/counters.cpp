@@ -17,6 +17,11 @@ void throw_too_many_permits(std::ptrdiff_t n, std::uint64_t free, std::ptrdiff_t
                     " free permits; the maximum is " + std::to_string(most)};
 }
 
+void throw_bad_count(const char* what, std::ptrdiff_t count, std::ptrdiff_t most) {
+  throw invalid_argument{std::string{"ramie: "} + what + ": a count of " + std::to_string(count) +
+                         "; it must be from 0 to " + std::to_string(most)};
+}
+
 std::ptrdiff_t checked_limit(std::ptrdiff_t limit) {
   if (limit <= 0)
     throw invalid_argument{"ramie: limited_scope: limit is " + std::to_string(limit) + "; it must be more than 0"};

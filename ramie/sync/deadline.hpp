@@ -29,8 +29,8 @@ auto attempt_until(std::chrono::time_point<Clock, Duration> deadline, Attempt&& 
     return attempt(saturated(deadline));
   } else {
     for (;;) {
-      const auto now = Clock::now();
-      const auto got = attempt(deadline <= now ? steady_time{} : time_after(deadline - now));
+      const auto left = time_left(deadline);
+      const auto got = attempt(left == left.zero() ? steady_time{} : time_after(left));
       if (got || Clock::now() >= deadline) return got;
     }
   }

@@ -17,8 +17,8 @@ class latch : public detail::zero_count<latch> {
   /// The largest count.
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::int32_t>::max(); }
 
-  /// Opens after `expected` count-downs, from 0 (open at once) to max(); not checked.
-  constexpr explicit latch(std::ptrdiff_t expected) noexcept : zero_count{static_cast<std::uint64_t>(expected)} {}
+  /// Opens after `expected` count-downs, from 0 (open at once) to max(). Throws invalid_argument for any other number.
+  constexpr explicit latch(std::ptrdiff_t expected) : zero_count{detail::checked_count(kind, expected, max())} {}
 
   /// Takes `n` off the count, and wakes all waiters if that makes it zero. Does not suspend. Throws usage_error, and
   /// changes nothing, if the count is less than `n`.

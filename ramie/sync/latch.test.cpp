@@ -68,6 +68,14 @@ TEST_P(latches, wait_no_longer_than_told) {
   in_runtime(use);
 }
 
+TEST(latch_counts, out_of_range_are_refused) {
+  EXPECT_TRUE(contains(message_of<invalid_argument>([] { latch l{-1}; }), "latch: a count of -1"));
+  EXPECT_THROW(latch{latch::max() + 1}, invalid_argument);
+  latch most{latch::max()};
+  most.count_down(latch::max());
+  EXPECT_TRUE(most.try_wait());
+}
+
 TEST_P(latches, are_cancelled) {
   in_runtime([] {
     latch l{1};

@@ -6,6 +6,7 @@
 
 #include <ramie/sync/deadline.hpp>
 #include <ramie/sync/wait_queue.hpp>
+#include <ramie/sync/zero_count.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -25,9 +26,9 @@ class counting_semaphore {
   static_assert(LeastMax >= 0);
 
  public:
-  /// Starts with `permits` free permits, from 0 to max(); not checked.
-  constexpr explicit counting_semaphore(std::ptrdiff_t permits) noexcept
-      : queue_{static_cast<std::uint64_t>(permits)} {}
+  /// Starts with `permits` free permits, from 0 to max(). Throws invalid_argument for any other number.
+  constexpr explicit counting_semaphore(std::ptrdiff_t permits)
+      : queue_{detail::checked_count("semaphore", permits, LeastMax)} {}
   counting_semaphore(const counting_semaphore&) = delete;
   counting_semaphore& operator=(const counting_semaphore&) = delete;
 

@@ -197,5 +197,12 @@ TEST_P(semaphores, may_be_destroyed_by_who_got_the_last_permit) {
   }
 }
 
+TEST(semaphore_counts, out_of_range_are_refused) {
+  EXPECT_TRUE(contains(message_of<invalid_argument>([] { counting_semaphore<>{-1}; }), "semaphore: a count of -1"));
+  EXPECT_THROW(binary_semaphore{2}, invalid_argument);
+  counting_semaphore<5> most{5};
+  EXPECT_THROW(most.release(), usage_error);
+}
+
 }  // namespace
 }  // namespace ramie

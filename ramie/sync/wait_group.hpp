@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace ramie {
 
@@ -13,8 +14,9 @@ namespace ramie {
 /// in zero_count and timed_waits: try_wait, wait, wait_for, wait_until.
 class wait_group : public detail::zero_count<wait_group> {
  public:
-  /// Starts with a counter of `n`, which must not be negative; not checked.
-  constexpr explicit wait_group(std::ptrdiff_t n = 0) noexcept : zero_count{static_cast<std::uint64_t>(n)} {}
+  /// Starts with a counter of `n`. Throws invalid_argument if that is negative.
+  constexpr explicit wait_group(std::ptrdiff_t n = 0)
+      : zero_count{detail::checked_count(kind, n, std::numeric_limits<std::ptrdiff_t>::max())} {}
 
   /// Adds `n`, which may be negative, to the counter, and wakes all waiters if that makes it zero. Call it before the
   /// work that it counts starts. Does not suspend. Throws usage_error, and changes nothing, if the counter would be

@@ -111,5 +111,9 @@ TEST_P(wait_groups, may_be_destroyed_by_a_waiter) {
   }
 }
 
+TEST(wait_group_counts, out_of_range_are_refused) {
+  EXPECT_TRUE(contains(message_of<invalid_argument>([] { wait_group{-1}; }), "wait_group: a count of -1"));
+}
+
 }  // namespace
 }  // namespace ramie

@@ -4,10 +4,19 @@
 #include <ramie/sync/timed.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 
 namespace ramie::detail {
+
+/// `what`: "latch", say. Throws invalid_argument.
+[[noreturn]] void throw_bad_count(const char* what, std::ptrdiff_t count, std::ptrdiff_t most);
+/// The count, if it is from 0 to `most`.
+[[nodiscard]] constexpr std::uint64_t checked_count(const char* what, std::ptrdiff_t count, std::ptrdiff_t most) {
+  if (count < 0 || count > most) throw_bad_count(what, count, most);
+  return static_cast<std::uint64_t>(count);
+}
 
 /// Waits with the lock of `queue` free, as `site` says, until the number is zero: false if the deadline came first.
 bool await_zero(wait_queue& queue, const wait_site& site, steady_time deadline);

@@ -174,16 +174,28 @@ void add_stopped(stopped_scope& s) noexcept {
     b.stopped.store(&s, std::memory_order_relaxed);
     s.owner->flags.fetch_or(task::scope_flag, std::memory_order_relaxed);
   }
-  inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at its flags
+  // Its fence also orders this against a fiber that arms a wait and then looks at its flags.
+  struct stopping : inspection {
+    explicit stopping(const stopped_scope& scope) : of{scope} {}
+    const stopped_scope& of;
+  } here{s};
   const auto look = [](void* during, stack& at) {
+    const auto& stop = *static_cast<const stopping*>(during);
+    // A strand's link is pinned, so it stays. Those outside of the scope need not be looked at, nor any below them.
+    const auto* const there = static_cast<const task*>(at.occupant.load(std::memory_order_relaxed));
+    if (there != nullptr && there->parent == stop.of.owner) {
+      const void* const place = fork_place(*there);
+      if (place != nullptr && !std::less<const void*>{}(place, stop.of.place + stop.of.size)) return false;
+    }
     inspect_and_cancel(
-        *static_cast<const inspection*>(during), at,
+        stop, at,
         [](const void*, const void* occupant) {
           auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
           return (waiting->flags.load(std::memory_order_relaxed) & task::limited) != 0 &&
                  limits_of(*waiting, 0).stopped;
         },
         nullptr);
+    return true;
   };
   look(&here, owners);
   visit_strands(owners, look, &here);
@@ -195,10 +207,13 @@ void remove_stopped(stopped_scope& s) noexcept {
   std::lock_guard guard{b.lock};
   stopped_scope* before = nullptr;
   bool others = false;
+  bool found = false;
   for (stopped_scope* at = b.stopped.load(std::memory_order_relaxed); at != nullptr; at = at->next) {
+    found = found || at == &s;
     if (at->next == &s) before = at;
     others = others || (at != &s && at->owner == s.owner);
   }
+  RAMIE_ASSERT(found, "a stopped scope is not known at its owner's stack");
   if (before == nullptr) b.stopped.store(s.next, std::memory_order_relaxed);
   else before->next = s.next;
   if (!others || RAMIE_PLANT(stopped_scope_forgotten))

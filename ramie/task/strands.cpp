@@ -7,44 +7,66 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace ramie::detail {
 
 namespace {
 
-// So many that few parents share one: a server may have a scope for each of some ten thousand connections. Those that
-// are not used take no memory.
-constexpr std::size_t buckets_log2 = RAMIE_INTERLEAVE ? 1 : 12;
+// So many that few parents share one: a server may have a scope for each of its connections. Descriptors of stacks lie
+// side by side, so buckets that are used do, too; the others take no memory.
+constexpr std::size_t buckets_most = RAMIE_INTERLEAVE ? 2 : std::size_t{1} << 16;
 
-constinit std::array<family_bucket, std::size_t{1} << buckets_log2> buckets{};
+constinit std::array<family_bucket, buckets_most> buckets{};
 
-/// Inside the lock. The first from `from` on that belongs to `of`.
-strand_link* pin_from(strand_link* from, const stack& of) noexcept {
-  while (from != nullptr && from->of != &of) from = from->next;
-  if (from != nullptr) ++from->pins;
-  return from;
+/// Inside the lock: where the first link of `of` hangs, or would.
+strand_link** find_family(strand_link*& first, const stack& of) noexcept {
+  strand_link** at = &first;
+  while (*at != nullptr && (*at)->of != &of) at = &(*at)->next_family;
+  return at;
+}
+
+strand_link* pin(strand_link* link) noexcept {
+  if (link != nullptr) ++link->pins;
+  return link;
 }
 
 strand_link* pin_first(const stack& of) noexcept {
   family_bucket& b = family_bucket_of(of);
-  if (b.strands.load(std::memory_order_relaxed) == nullptr) return nullptr;  // N3: as inside the lock
+  if (b.families.load(std::memory_order_relaxed) == nullptr) return nullptr;  // N3: as inside the lock
   const std::lock_guard guard{b.lock};
-  return pin_from(b.strands.load(std::memory_order_relaxed), of);
+  strand_link* first = b.families.load(std::memory_order_relaxed);
+  return pin(*find_family(first, of));
 }
 
 /// Lets go of a link, and pins the next in its list.
 strand_link* pin_next(strand_link& after, const stack& of) noexcept {
   const std::lock_guard guard{family_bucket_of(of).lock};
-  strand_link* const next = pin_from(after.next, of);
   --after.pins;
-  return next;
+  return pin(after.next);
+}
+
+/// Inside the lock.
+void take_out(family_bucket& b, strand_link& link) noexcept {
+  if (link.next != nullptr) link.next->previous = link.previous;
+  if (link.previous != nullptr) {
+    link.previous->next = link.next;
+    return;
+  }
+  strand_link* first = b.families.load(std::memory_order_relaxed);
+  strand_link** const own = find_family(first, *link.of);
+  *own = link.next_family;
+  if (link.next != nullptr) {
+    link.next->next_family = link.next_family;
+    *own = link.next;
+  }
+  b.families.store(first, std::memory_order_relaxed);
 }
 
 }  // namespace
 
 family_bucket& family_bucket_of(const stack& s) noexcept {
-  const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(&s) * 0x9e3779b97f4a7c15u;
-  return buckets[mixed >> (64 - buckets_log2)];
+  return buckets[reinterpret_cast<std::uintptr_t>(&s) / sizeof(stack) % buckets_most];
 }
 
 void link_strand(strand_link& link, const stack& of, strand_link* up, stack& place) noexcept {
@@ -52,12 +74,20 @@ void link_strand(strand_link& link, const stack& of, strand_link* up, stack& pla
   link.of = &of;
   link.place = &place;
   link.up = up;
-  link.previous = nullptr;
+  link.next_family = nullptr;
   family_bucket& b = family_bucket_of(of);
   const std::lock_guard guard{b.lock};
-  link.next = b.strands.load(std::memory_order_relaxed);
-  if (link.next != nullptr) link.next->previous = &link;
-  b.strands.store(&link, std::memory_order_relaxed);
+  strand_link* first = b.families.load(std::memory_order_relaxed);
+  strand_link** const own = find_family(first, of);
+  link.previous = *own;
+  if (*own == nullptr) {
+    link.next = nullptr;
+    *own = &link;
+    b.families.store(first, std::memory_order_relaxed);
+  } else {  // N5
+    link.next = std::exchange((*own)->next, &link);
+    if (link.next != nullptr) link.next->previous = &link;
+  }
 }
 
 void unlink_strand(strand_link& link) noexcept {
@@ -66,18 +96,16 @@ void unlink_strand(strand_link& link) noexcept {
   for (int round = 0;; pause_a_little(round)) {
     const std::lock_guard guard{b.lock};
     if (link.pins != 0 && !RAMIE_PLANT(pinned_strand_unlinked)) continue;
-    if (link.previous == nullptr) b.strands.store(link.next, std::memory_order_relaxed);
-    else link.previous->next = link.next;
-    if (link.next != nullptr) link.next->previous = link.previous;
+    take_out(b, link);
     link.of = nullptr;
     return;
   }
 }
 
-void visit_strands(const stack& top, void (*visit)(void* argument, stack& s), void* argument) noexcept {
+void visit_strands(const stack& top, bool (*visit)(void* argument, stack& s), void* argument) noexcept {
   for (strand_link* at = pin_first(top); at != nullptr;) {
-    visit(argument, *at->place);
-    if (strand_link* const below = pin_first(*at->place); below != nullptr) {
+    const bool deeper = visit(argument, *at->place);
+    if (strand_link* const below = deeper ? pin_first(*at->place) : nullptr; below != nullptr) {
       at = below;
       continue;
     }

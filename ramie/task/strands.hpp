@@ -8,12 +8,12 @@
 //  N3 A strand arms its wait, light fence, and then looks at flags and scopes, its parents' too (task/wait_word.hpp). It
 //     was linked before that. So either it sees what stops it, or N2's fence comes later than its link, and the walk
 //     finds it.
-//  N4 The walk pins a link inside the lock, and looks at the strand outside of it, since a claim may spin, and has to
-//     wake. A strand that ends meanwhile waits until its link is not pinned. A link is pinned until the strands below it
+//  N4 The walk pins a link inside the bucket's lock, and looks at the strand outside of it, since a claim may spin, and
+//     has to wake. A strand that ends meanwhile waits until its link is not pinned. A link is pinned until the strands below it
 //     have been walked; these must end before it, so it seldom waits for more than one look. A pinned link also leads
 //     back to its parent's, hence neither recursion nor memory.
-//  N5 New links come first in their list, behind the walk, which ends however many come. N3 has them.
-//  N6 Whoever walks holds one lock at a time.
+//  N5 A new link comes second in its list, behind nearly every walk. N3 has those that a walk does not meet.
+//  N6 The walk holds one bucket's lock at a time, and none while it looks.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -32,14 +32,15 @@ struct strand_link {
   stack* place = nullptr;     // where the strand runs and waits
   strand_link* up = nullptr;  // the parent's link, if that is a strand, too
   strand_link* next = nullptr;
-  strand_link* previous = nullptr;
-  std::uint32_t pins = 0;  // walks that are here, or below
+  strand_link* previous = nullptr;     // null: the first of the parent's
+  strand_link* next_family = nullptr;  // of the first: that of another parent in the bucket
+  std::uint32_t pins = 0;              // walks that are here, or below
 };
 
 /// Tasks with strands, or with scopes that have failed, by their stacks.
 struct alignas(64) family_bucket {
   spin_lock lock;
-  atomic<strand_link*> strands{nullptr};    // written inside the lock
+  atomic<strand_link*> families{nullptr};   // the first link of one; written inside the lock
   atomic<stopped_scope*> stopped{nullptr};  // the same
 };
 [[nodiscard]] family_bucket& family_bucket_of(const stack& s) noexcept;
@@ -49,8 +50,9 @@ void link_strand(strand_link& link, const stack& of, strand_link* up, stack& pla
 /// Not linked: does nothing. May spin as long as a walk looks at it.
 void unlink_strand(strand_link& link) noexcept;
 
-/// N2: calls `visit(argument, stack)` for the stacks of all strands below the task on `top`. Any thread. If another
-/// task is on that stack meanwhile, it may be for that one's. Does not suspend.
-void visit_strands(const stack& top, void (*visit)(void* argument, stack& s), void* argument) noexcept;
+/// N2: calls `visit(argument, stack)` for the stacks of all strands below the task on `top`, but for those below one
+/// for which it has returned false. Any thread. If another task is on `top` meanwhile, it may be for that one's. Does
+/// not suspend.
+void visit_strands(const stack& top, bool (*visit)(void* argument, stack& s), void* argument) noexcept;
 
 }  // namespace ramie::detail

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
@@ -50,7 +54,13 @@ class family {
 /// How often a walk comes to each stack.
 std::map<const stack*, int> visited(const stack& top) {
   std::map<const stack*, int> seen;
-  visit_strands(top, [](void* to, stack& s) { ++(*static_cast<std::map<const stack*, int>*>(to))[&s]; }, &seen);
+  visit_strands(
+      top,
+      [](void* to, stack& s) {
+        ++(*static_cast<std::map<const stack*, int>*>(to))[&s];
+        return true;
+      },
+      &seen);
   return seen;
 }
 
@@ -109,6 +119,94 @@ TEST(strands, are_visited_with_all_below_them) {
   }
 }
 
+TEST(strands, below_one_are_left_out_if_the_visit_says_so) {
+  family own;
+  const std::size_t first = own.add(), second = own.add();
+  own.add(own.add(first));
+  own.add(second);
+  struct looked_for {
+    const stack* not_below;
+    std::map<const stack*, int> seen;
+  } of{&own.at(first), {}};
+  visit_strands(
+      own.top(),
+      [](void* to, stack& s) {
+        auto& l = *static_cast<looked_for*>(to);
+        ++l.seen[&s];
+        return &s != l.not_below;
+      },
+      &of);
+  EXPECT_EQ(of.seen.size(), 3u);  // the two, and the one below the second
+  EXPECT_EQ(visited(own.top()).size(), 5u);
+}
+
+/// The first, one in the middle and the last; also of the only one.
+TEST(strands, end_in_any_order) {
+  for (const std::size_t n : {1, 2, 5}) {
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      family own, other;
+      other.add();
+      for (std::size_t i = 0; i < n; ++i) own.add();
+      for (std::size_t i = 0; i < n; ++i) {
+        own.end(order[i]);
+        EXPECT_EQ(visited(own.top()).size(), n - i - 1);
+        EXPECT_EQ(visited(other.top()).size(), 1u);
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+/// Parents whose stacks lie as far apart as the table is large share a bucket.
+TEST(strands, of_parents_in_one_bucket_are_kept_apart) {
+  constexpr std::size_t apart = std::size_t{1} << 16;
+  const std::unique_ptr<stack[]> stacks{new stack[2 * apart + 1]};
+  ASSERT_EQ(&family_bucket_of(stacks[0]), &family_bucket_of(stacks[apart]));
+  std::deque<strand_link> links(9);
+  std::deque<stack> places(9);
+  for (std::size_t i = 0; i < 9; ++i) link_strand(links[i], stacks[i % 3 * apart], nullptr, places[i]);
+  for (std::size_t i = 0; i < 9; ++i) {
+    for (std::size_t p = 0; p < 3; ++p) {
+      const auto seen = visited(stacks[p * apart]);
+      EXPECT_EQ(seen.size(), 3 - (i + 2 - p) / 3);
+      for (std::size_t k = i; k < 9; ++k) EXPECT_EQ(seen.contains(&places[k]), k % 3 == p);
+    }
+    unlink_strand(links[i]);
+  }
+}
+
+TEST(strands, do_not_end_while_a_walk_looks_at_them) {
+  struct looking {
+    std::atomic<bool> here{false}, go_on{false}, ended{false};
+  } look;
+  stack top{}, place{};
+  strand_link link;
+  link_strand(link, top, nullptr, place);
+  std::thread walk{[&] {
+    visit_strands(
+        top,
+        [](void* to, stack&) {
+          auto& l = *static_cast<looking*>(to);
+          l.here = true;
+          while (!l.go_on) std::this_thread::yield();
+          EXPECT_FALSE(l.ended);
+          return true;
+        },
+        &look);
+  }};
+  while (!look.here) std::this_thread::yield();
+  std::thread end{[&] {
+    unlink_strand(link);
+    look.ended = true;
+  }};
+  std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  look.go_on = true;
+  walk.join();
+  end.join();
+  EXPECT_TRUE(visited(top).empty());
+}
+
 /// Strands come and go while others walk; what was there before and stays is always found.
 TEST(strands, that_stay_are_found_while_others_come_and_go) {
   family staying;
@@ -129,7 +227,7 @@ TEST(strands, that_stay_are_found_while_others_come_and_go) {
     });
   for (int i = 0; i < 2000; ++i) {
     const auto seen = visited(staying.top());
-    for (std::size_t k = 0; k < staying.size(); ++k) ASSERT_TRUE(seen.contains(&staying.at(k)));
+    for (std::size_t k = 0; k < staying.size(); ++k) EXPECT_TRUE(seen.contains(&staying.at(k)));
   }
   over = true;
   for (std::thread& t : threads) t.join();

@@ -66,6 +66,9 @@ void request_stop(task& t) noexcept {
   stack* const s = t.where.load(std::memory_order_acquire);
   if (s == nullptr) return;
   wake_cancelled(here, *s, &t);
+  // It is not there yet, or not any more: a strand of it that did not see the flag would have been linked after it
+  // came.
+  if (s->occupant.load(std::memory_order_relaxed) != &t) return;
   visit_strands(
       *s,
       [](void* during, stack& at) {
@@ -75,8 +78,19 @@ void request_stop(task& t) noexcept {
               return limits_of(*const_cast<task*>(static_cast<const task*>(occupant)), 0).stopped;
             },
             nullptr);
+        return true;
       },
       &here);
+}
+
+bool is_cancellation(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
 }
 
 void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how,

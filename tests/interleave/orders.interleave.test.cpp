@@ -160,7 +160,7 @@ TEST(a_request_to_stop, waits_for_a_blocking_call_that_has_begun) {
   expect_sound("stop amid a blocking call", {.seeds = 3000}, stop_amid_a_blocking_call);
 }
 
-/// More strands than a stop copies, some of which begin or end meanwhile.
+/// Some of them begin or end meanwhile.
 void stop_many_strands() {
   runtime rt{workers(2)};
   detail::atomic<int> ended{0};

@@ -140,7 +140,76 @@ TEST(trees, whose_strands_are_not_linked_are_found) {
                {.seeds = 20'000, .time_flies = false}, in_runtime(cancel_a_tree));
 }
 
-/// The scope is used again, with another that is stopped meanwhile.
+/// Two stops at once, one of them by a strand of the tree.
+void stop_a_tree_twice() {
+  runtime rt{workers(2)};
+  channel<int> never;
+  auto top = rt.spawn([&] {
+    scope s;
+    begin_a_tree(s, never);
+    s.spawn(fiber_options{}, [&s] { s.cancel(); });
+    s.join();
+  });
+  if (pick(2) == 0) wait_a_little();
+  top.request_stop();
+  try {
+    top.join();
+  } catch (const cancelled&) {
+  }
+}
+TEST(trees, are_stopped_by_two_at_once) {
+  expect_sound("a tree is stopped from above and from within", {.seeds = 3000, .time_flies = false}, stop_a_tree_twice);
+}
+
+/// Someone else cancels it, before, while or after it is joined; it is used again, beside a scope that stays stopped.
+void cancel_beside_a_join() {
+  channel<int> never;
+  event begun, over;
+  auto other = spawn([&] {
+    scope t;
+    t.spawn(fiber_options{}, [&] {
+      begun.set();
+      try {
+        never.recv();
+      } catch (const cancelled&) {
+      }
+      shield([&] { over.wait(); });
+      never.recv();
+    });
+    begun.wait();
+    t.cancel();
+    t.join();
+  });
+  scope s;
+  auto dog = spawn([&] { s.cancel(); });
+  for (int i = 0; i < 2; ++i) {
+    s.spawn(fiber_options{}, [] { this_fiber::yield(); });
+    s.join();
+  }
+  dog.join();
+  s.join();
+  int ran = 0;
+  s.spawn(fiber_options{}, [&] {
+    event e;
+    spawn([&] { e.set(); }).detach();
+    e.wait();
+    ++ran;
+  });
+  s.join();
+  check(ran == 1, "the cancellation outlived its join");
+  over.set();
+  other.join();
+}
+TEST(stopped_scopes, may_be_cancelled_beside_a_join) {
+  expect_sound("a scope is cancelled beside its join", {.seeds = 4000, .time_flies = false},
+               in_runtime(cancel_beside_a_join));
+}
+
+TEST(stopped_scopes, that_begin_again_late_are_found) {
+  expect_found(plant::scope_begins_again_late, "a scope is cancelled while it begins again",
+               {.seeds = 20'000, .time_flies = false}, in_runtime(cancel_beside_a_join));
+}
+
 void cancel_again() {
   channel<int> never;
   scope s;
