@@ -18,12 +18,19 @@ template <class Rep, class Period>
   return detail::os_now() + std::chrono::ceil<clock::duration>(duration);
 }
 
-/// The time left by that clock; none if it is past.
+/// The time left by that clock, rounded up to the steady clock's tick: none if it is past, or not a number; the longest
+/// duration if it is further away than time_after counts.
 template <class Clock, class Duration>
-[[nodiscard]] auto time_left(std::chrono::time_point<Clock, Duration> deadline) {
+[[nodiscard]] std::chrono::steady_clock::duration time_left(std::chrono::time_point<Clock, Duration> deadline) {
+  using ticks = std::chrono::steady_clock::duration;
+  using rough = std::chrono::duration<double>;
   const auto now = Clock::now();
-  using left = decltype(deadline - now);
-  return now < deadline ? deadline - now : left::zero();
+  // The exact difference of two points may be out of range.
+  const rough about = rough{deadline.time_since_epoch()} - rough{now.time_since_epoch()};
+  if (!(about > rough{-1})) return ticks::zero();
+  if (about >= rough{std::chrono::hours{24 * 365 * 146}}) return ticks::max();
+  const auto left = deadline - now;
+  return left > left.zero() ? std::chrono::ceil<ticks>(left) : ticks::zero();
 }
 
 }  // namespace ramie::detail

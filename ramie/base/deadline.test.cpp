@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -49,6 +50,45 @@ TEST(time_after, takes_what_the_clock_cannot_count_for_never) {
   EXPECT_EQ(time_after(seconds_as_double{std::numeric_limits<double>::infinity()}), never);
   EXPECT_EQ(time_after(seconds_as_double{std::nan("")}), never);
   EXPECT_LT(time_after(std::chrono::hours{24 * 365 * 145}), never);
+}
+
+/// Its epoch is as far in the future as the clock can count.
+struct late_clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<late_clock>;
+  static time_point now() noexcept { return time_point{duration::min() + 1000h}; }
+};
+
+template <class Clock>
+class time_left_by : public testing::Test {};
+using clocks =
+    testing::Types<std::chrono::system_clock, std::chrono::steady_clock, std::chrono::file_clock, late_clock>;
+TYPED_TEST_SUITE(time_left_by, clocks);
+
+TYPED_TEST(time_left_by, a_clock_is_the_difference) {
+  const clock::duration left = time_left(TypeParam::now() + 1h);
+  EXPECT_LE(left, 1h);
+  EXPECT_GT(left, 30min);
+  EXPECT_EQ(time_left(TypeParam::now() - 1ms), 0s);
+  EXPECT_EQ(time_left(TypeParam::now() - 100h), 0s);
+}
+
+TYPED_TEST(time_left_by, a_clock_reaches_to_the_ends_of_any_unit) {
+  using own = TypeParam;
+  using std::chrono::time_point;
+  EXPECT_EQ(time_left(time_point<own, std::chrono::seconds>::max()), clock::duration::max());
+  EXPECT_EQ(time_left(time_point<own, std::chrono::days>::max()), clock::duration::max());
+  EXPECT_EQ(time_left(time_point<own, std::chrono::seconds>::min()), 0s);
+  EXPECT_EQ(time_left(time_point<own, std::chrono::days>::min()), 0s);
+  EXPECT_EQ(time_left(time_point<own>::max()), clock::duration::max());
+  EXPECT_EQ(time_left(time_point<own>::min()), 0s);
+  using fraction = time_point<own, std::chrono::duration<double>>;
+  EXPECT_EQ(time_left(fraction{std::chrono::duration<double>{std::numeric_limits<double>::infinity()}}),
+            clock::duration::max());
+  EXPECT_EQ(time_left(fraction{std::chrono::duration<double>{-std::numeric_limits<double>::infinity()}}), 0s);
+  EXPECT_EQ(time_left(fraction{std::chrono::duration<double>{std::numeric_limits<double>::quiet_NaN()}}), 0s);
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ channel_status status_until(std::chrono::time_point<Clock, Duration> deadline, A
     return attempt(saturated(deadline));
   } else {
     for (;;) {
-      const auto now = Clock::now();
-      const channel_status status = attempt(deadline <= now ? steady_time{} : time_after(deadline - now));
-      if (status != channel_status::timeout || Clock::now() >= deadline) return status;
+      const auto left = time_left(deadline);
+      const channel_status status = attempt(left == left.zero() ? steady_time{} : time_after(left));
+      if (status != channel_status::timeout || time_left(deadline) == left.zero()) return status;
     }
   }
 }

@@ -58,7 +58,7 @@ template <class Clock, class Duration, std::invocable F = detail::do_nothing>
 [[nodiscard]] timeout_case<std::decay_t<F>> on_timeout(std::chrono::time_point<Clock, Duration> deadline, F&& f = {}) {
   if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>)
     return {detail::saturated(deadline), std::forward<F>(f)};
-  else return {detail::time_after(deadline - Clock::now()), std::forward<F>(f)};
+  else return {detail::time_after(detail::time_left(deadline)), std::forward<F>(f)};
 }
 /// Chosen if no other case is ready at once; calls f(). The select then never suspends. It is chosen only if at some
 /// moment during the call none of the channels was ready.

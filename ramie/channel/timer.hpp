@@ -52,7 +52,7 @@ class timer {
 template <class Clock, class Duration>
 [[nodiscard]] receiver<std::chrono::steady_clock::time_point> at(std::chrono::time_point<Clock, Duration> deadline) {
   if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) return at(detail::saturated(deadline));
-  else return at(detail::time_after(deadline - Clock::now()));
+  else return at(detail::time_after(detail::time_left(deadline)));
 }
 template <class Rep, class Period>
 [[nodiscard]] receiver<std::chrono::steady_clock::time_point> after(std::chrono::duration<Rep, Period> delay) {

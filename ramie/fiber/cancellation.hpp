@@ -89,7 +89,7 @@ std::invoke_result_t<F&> with_deadline(std::chrono::steady_clock::time_point dea
 /// The same for any other clock. The time left is looked at once, when the call begins: if that clock is set later, the
 /// deadline stays where it was.
 template <class Clock, class Duration, class F>
-  requires(std::invocable<F&> && !std::is_same_v<Clock, std::chrono::steady_clock>)
+  requires std::invocable<F&>
 std::invoke_result_t<F&> with_deadline(std::chrono::time_point<Clock, Duration> deadline, F&& f) {
   return with_deadline(detail::time_after(detail::time_left(deadline)), f);
 }

@@ -9,8 +9,8 @@
 namespace ramie {
 
 void detail::outrank_or_report(std::exception_ptr failure) {
-  if (is_cancellation(std::current_exception()) && !is_cancellation(failure))
-    std::rethrow_exception(std::move(failure));
+  const std::exception_ptr first = std::current_exception();
+  if (first != nullptr && rank_of(failure) > rank_of(first)) std::rethrow_exception(std::move(failure));
   report_lost_exception(nullptr, failure, "a branch of fork_join failed after another one", false);
 }
 

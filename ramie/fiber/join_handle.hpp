@@ -67,12 +67,11 @@ class [[nodiscard]] join_handle {
 
   /// The same for any other clock. If that clock is set meanwhile, the wait is adjusted when it would have ended.
   template <class Clock, class Duration>
-    requires(!std::is_same_v<Clock, std::chrono::steady_clock>)
   auto join_until(std::chrono::time_point<Clock, Duration> deadline,
                   std::source_location where = std::source_location::current()) {
     for (;;) {
       auto got = join_for(detail::time_left(deadline), where);
-      if (got || Clock::now() >= deadline) return got;
+      if (got || detail::time_left(deadline) == std::chrono::steady_clock::duration::zero()) return got;
     }
   }
 

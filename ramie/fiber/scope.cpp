@@ -20,6 +20,7 @@ struct scope::rare {
   };
   detail::spin_lock lock;
   detail::atomic<bool> failed{false};  // or cancelled: children that have not started are dropped
+  detail::failure_rank rank{};         // of `first_failure`; inside lock
   bool by_name = false;                // `cancel` was called, so `cancelled` is no failure; inside lock
   bool looked_for_owner = false;       // inside lock
   std::size_t fibers = 0;              // inside lock
@@ -79,19 +80,23 @@ bool scope::has_failed() const noexcept {
 
 void scope::fail(std::exception_ptr failure) noexcept {
   rare& r = get_rare();
+  const detail::failure_rank rank = detail::rank_of(failure);  // throws, so not inside the lock
   {
     std::lock_guard guard{r.lock};
-    if (r.by_name && detail::is_cancellation(failure)) return;
+    if (r.by_name && rank != detail::failure_rank::error) return;
     if (r.first_failure == nullptr) {
       r.first_failure = std::move(failure);
+      r.rank = rank;
       if (!begin_to_stop(r)) return;
       failure = nullptr;
-    } else if (detail::is_cancellation(r.first_failure) && !detail::is_cancellation(failure)) {
-      std::swap(r.first_failure, failure);  // an error outranks it
+    } else if (rank > r.rank) {
+      std::swap(r.first_failure, failure);
+      r.rank = rank;
     }
   }
   if (failure == nullptr) stop(r);
-  else detail::report_lost_exception(nullptr, failure, "a child of a scope failed after another one", false);
+  else if (rank == detail::failure_rank::error)
+    detail::report_lost_exception(nullptr, failure, "a child of a scope failed after another one", false);
 }
 
 void scope::cancel() noexcept {

@@ -43,7 +43,8 @@ void sleep_for(std::chrono::duration<Rep, Period> duration,
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> deadline, std::source_location where) {
   // Clocks other than the steady one may be set meanwhile: look again.
-  for (auto now = Clock::now(); now < deadline; now = Clock::now()) sleep_for(deadline - now, where);
+  for (auto left = detail::time_left(deadline); left != left.zero(); left = detail::time_left(deadline))
+    sleep_for(left, where);
 }
 
 /// Returns those pages of the fiber's stack to the system that are deeper than the caller's frame: for a fiber that is

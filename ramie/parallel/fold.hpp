@@ -9,8 +9,7 @@
 //     and what takes longest is often there: a triangle, a power law, one long element.
 //  4. A chunk takes some microseconds, as far as the one before it tells (chunk_sizer); what is left of a range is not
 //     halved any more if it takes less than one.
-//  5. Chunks do not throw through fork_join: the first failure is kept in the loop_state and rethrown at the end, so
-//     that the `cancelled` of bodies that it stopped never comes in its place.
+//  5. Chunks do not throw through fork_join: the first failure is kept in the loop_state and rethrown at the end.
 #pragma once
 
 #include <ramie/base/error.hpp>

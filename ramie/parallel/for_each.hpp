@@ -17,7 +17,8 @@ namespace ramie::parallel {
 /// ended. If f cannot be called with an element but with a chunk (`chunk_of<R>`, a std::span), it gets chunks that
 /// together are the range. f and proj are shared by all workers, or copied; they may suspend. An element must not wait
 /// for another one: they may be done one after the other. If f throws, elements not yet begun are left out, waits of
-/// others throw `cancelled`, and the first exception is rethrown. A stop request or a deadline ends the loop between
+/// others throw `cancelled`, and the first exception is rethrown,
+/// `cancelled` only if there is no other. A stop request or a deadline ends the loop between
 /// two chunks, by `cancelled`. On a plain thread: a loop.
 template <range R, class F, class Proj = std::identity>
   requires(detail::element_body<F, R, Proj> || detail::chunk_body<F, R, Proj>)

@@ -23,11 +23,15 @@ void loop_state::begin() noexcept {
 }
 
 void loop_state::fail(std::exception_ptr failure) noexcept {
+  const failure_rank rank = rank_of(failure);  // throws, so not inside the lock
   bool first;
   {
     const std::lock_guard guard{lock_};
     first = failure_ == nullptr;
-    if (first || (is_cancellation(failure_) && !is_cancellation(failure))) std::swap(failure_, failure);
+    if (first || rank > rank_) {
+      std::swap(failure_, failure);
+      rank_ = rank;
+    }
   }
   if (!first)
     return report_lost_exception(nullptr, failure, "a body of a parallel algorithm failed after another one", false);

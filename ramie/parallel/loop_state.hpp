@@ -6,6 +6,7 @@
 #include <ramie/machine/cycles.hpp>
 #include <ramie/machine/spin_lock.hpp>
 #include <ramie/task/region.hpp>
+#include <ramie/task/task.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,9 +46,10 @@ class loop_state {
 
   /// The owner, before pieces run elsewhere.
   void begin() noexcept;
-  /// Of a piece, with its exception. Later ones are reported on standard error, but not `cancelled`.
+  /// Of a piece, with its exception. One of a higher rank takes the place of the first; the others are reported on
+  /// standard error, but not `cancelled`.
   void fail(std::exception_ptr failure) noexcept;
-  /// The owner, when all pieces have ended: rethrows the first failure.
+  /// The owner, when all pieces have ended: rethrows the failure that is left.
   void end() {
     if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
       std::rethrow_exception(failure_);
@@ -59,6 +61,7 @@ class loop_state {
   atomic<bool> failed_{false};
   spin_lock lock_;
   std::exception_ptr failure_;  // inside lock_; read by the owner after the join
+  failure_rank rank_{};         // of `failure_`; inside lock_
   stopped_scope stopped_;       // once `failed_`
 };
 

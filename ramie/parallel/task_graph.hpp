@@ -62,9 +62,10 @@ class task_graph {
   [[nodiscard]] std::size_t size() const noexcept { return tasks_.size(); }
 
   /// Runs all tasks, several at the same time, and returns when they have ended. Tasks may suspend. If one throws,
-  /// those not begun are left out, waits of the others throw `cancelled`, and the first exception is rethrown; a stop
-  /// request ends it likewise. The graph may be run again then. Throws usage_error, and names the tasks, if some wait
-  /// for each other in a circle: then none is run. On a plain thread: one after the other.
+  /// those not begun are left out, waits of the others throw `cancelled`, and the first exception is rethrown,
+  /// `cancelled` only if there is no other; a stop request ends it likewise. The graph may be run again then. Throws
+  /// usage_error, and names the tasks, if some wait for each other in a circle: then none is run. On a plain thread:
+  /// one after the other.
   void run();
 
  private:

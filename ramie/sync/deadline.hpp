@@ -31,7 +31,7 @@ auto attempt_until(std::chrono::time_point<Clock, Duration> deadline, Attempt&& 
     for (;;) {
       const auto left = time_left(deadline);
       const auto got = attempt(left == left.zero() ? steady_time{} : time_after(left));
-      if (got || Clock::now() >= deadline) return got;
+      if (got || time_left(deadline) == left.zero()) return got;
     }
   }
 }

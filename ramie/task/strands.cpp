@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <utility>
 
 namespace ramie::detail {
 
@@ -74,20 +73,19 @@ void link_strand(strand_link& link, const stack& of, strand_link* up, stack& pla
   link.of = &of;
   link.place = &place;
   link.up = up;
-  link.next_family = nullptr;
   family_bucket& b = family_bucket_of(of);
   const std::lock_guard guard{b.lock};
   strand_link* first = b.families.load(std::memory_order_relaxed);
   strand_link** const own = find_family(first, of);
-  link.previous = *own;
-  if (*own == nullptr) {
-    link.next = nullptr;
-    *own = &link;
-    b.families.store(first, std::memory_order_relaxed);
-  } else {  // N5
-    link.next = std::exchange((*own)->next, &link);
-    if (link.next != nullptr) link.next->previous = &link;
+  link.previous = nullptr;
+  link.next = *own;
+  link.next_family = nullptr;
+  if (link.next != nullptr) {
+    link.next->previous = &link;
+    link.next_family = link.next->next_family;
   }
+  *own = &link;  // N5
+  b.families.store(first, std::memory_order_relaxed);
 }
 
 void unlink_strand(strand_link& link) noexcept {

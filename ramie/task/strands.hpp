@@ -12,7 +12,7 @@
 //     has to wake. A strand that ends meanwhile waits until its link is not pinned. A link is pinned until the strands below it
 //     have been walked; these must end before it, so it seldom waits for more than one look. A pinned link also leads
 //     back to its parent's, hence neither recursion nor memory.
-//  N5 A new link comes second in its list, behind nearly every walk. N3 has those that a walk does not meet.
+//  N5 New links come first in their list, behind the walk, which ends however many come. N3 has them.
 //  N6 The walk holds one bucket's lock at a time, and none while it looks.
 #pragma once
 

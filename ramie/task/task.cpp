@@ -83,13 +83,15 @@ void request_stop(task& t) noexcept {
       &here);
 }
 
-bool is_cancellation(const std::exception_ptr& failure) noexcept {
+failure_rank rank_of(const std::exception_ptr& failure) noexcept {
   try {
     std::rethrow_exception(failure);
+  } catch (const child_cancelled&) {
+    return failure_rank::child_cancelled;
   } catch (const cancelled&) {
-    return true;
+    return failure_rank::cancelled;
   } catch (...) {
-    return false;
+    return failure_rank::error;
   }
 }
 

@@ -128,7 +128,9 @@ void end_strand(task& strand) noexcept;
 /// keeps `t` alive.
 void request_stop(task& t) noexcept;
 
-[[nodiscard]] bool is_cancellation(const std::exception_ptr& failure) noexcept;
+/// Of several failures that of the highest rank comes out, and the first of these.
+enum class failure_rank : std::uint8_t { cancelled, child_cancelled, error };
+[[nodiscard]] failure_rank rank_of(const std::exception_ptr& failure) noexcept;
 /// Reports on standard error an exception that no join will rethrow, and ends the process if `deadly`. Without a
 /// `fiber_name` (null), `how` begins with its subject.
 void report_lost_exception(const char* fiber_name, const std::exception_ptr& lost, const char* how,
