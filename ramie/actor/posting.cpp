@@ -50,11 +50,9 @@ void actor_cell::describe(const void* copy, const void* type, resident_facts& fo
   found.state = (c.status & closed) != 0     ? "has ended"
                 : (c.status & starting) != 0 ? "is being restarted"
                 : (c.status & waiting) != 0  ? "waits for its supervisor"
-                : c.scheduled                ? "is ready"
+                : is_set(c.scheduled)        ? "is ready"
                                              : "is idle";
-  const actor_extras* x = c.more.load(std::memory_order_relaxed);
-  const void* above = nullptr;
-  if (x != nullptr && copy_from(&x->supervisor, &above, sizeof above)) found.supervisor = above;
+  if (const copied<actor_extras> x(c.more.load(std::memory_order_relaxed)); x) found.supervisor = x->supervisor;
 }
 
 bool actor_cell::full() noexcept {

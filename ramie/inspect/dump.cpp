@@ -296,14 +296,12 @@ void dumping::mentioned(const void* task_address) noexcept {
 }
 
 void dumping::occupant_of(const stack* s) noexcept {
-  // The memory that this reads may hold something else by now.
-  const void* occupant = nullptr;
-  const char* top = nullptr;
-  if (!copy_from(&s->occupant, &occupant, sizeof occupant) || !copy_from(&s->top, &top, sizeof top))
-    out_ << "an unknown fiber";
-  else if (top == nullptr) out_ << "a plain thread";
-  else if (occupant == nullptr) out_ << "no fiber any more";
-  else mentioned(occupant);
+  const copied<stack> there(s);
+  if (!there) out_ << "an unknown fiber";
+  else if (there->top == nullptr) out_ << "a plain thread";
+  else if (const void* occupant = there->occupant.load(std::memory_order_relaxed); occupant != nullptr)
+    mentioned(occupant);
+  else out_ << "no fiber any more";
 }
 
 void dumping::state_of(const fiber_facts& f) noexcept {

@@ -28,14 +28,13 @@ std::size_t backtrace_of(const stack& s, std::size_t most, std::uintptr_t* pcs) 
 }
 
 void look_at_name(const void* extras, task_facts& found) noexcept {
-  // Bytes, not objects: a copy of a string that is never destroyed, and that may point into its original.
-  alignas(task_extras) std::array<char, sizeof(task_extras)> bytes;
-  if (!copy_from(extras, bytes.data(), bytes.size())) return;
-  const auto& copy = *reinterpret_cast<const task_extras*>(bytes.data());
-  found.spawned_by = copy.spawned_by;
-  found.measures_stack = copy.measures_stack;
-  const std::size_t size = std::min(copy.name.size(), found.name.size() - 1);
-  if (!copy_from(copy.name.c_str(), found.name.data(), size)) found.name[0] = '\0';
+  const copied<task_extras> copy(extras);
+  if (!copy) return;
+  found.spawned_by = copy->spawned_by;
+  found.measures_stack = is_set(copy->measures_stack);
+  // Of a string that is never destroyed, and that may point into its original.
+  const std::size_t size = std::min(copy->name.size(), found.name.size() - 1);
+  if (!copy_from(copy->name.c_str(), found.name.data(), size)) found.name[0] = '\0';
 }
 
 void look_at_wait(const wait* waiting, fiber_facts& found) noexcept {
@@ -84,37 +83,35 @@ bool copy_from(const void* address, void* to, std::size_t size) noexcept {
 void look_at_task(const void* address, task_facts& found) noexcept {
   found = {};
   found.id = address;
-  alignas(task) std::array<char, sizeof(task)> bytes;
+  const copied<task> copy(address);
   task_type type;
-  if (!copy_from(address, bytes.data(), bytes.size())) return;
-  const auto& copy = *reinterpret_cast<const task*>(bytes.data());
-  if (!copy_from(copy.type, &type, sizeof type) && copy.type != nullptr) return;
+  if (!copy) return;
+  if (!copy_from(copy->type, &type, sizeof type) && copy->type != nullptr) return;
   found.known = true;
-  found.type = copy.type;
-  found.home = copy.home.load(std::memory_order_relaxed);
-  const std::uint32_t flags = copy.flags.load(std::memory_order_relaxed);
-  const stack* const where = copy.where.load(std::memory_order_relaxed);
-  const void* there = nullptr;
-  found.on_stack = where != nullptr && copy_from(&where->occupant, &there, sizeof there) && there == address;
+  found.type = copy->type;
+  found.home = copy->home.load(std::memory_order_relaxed);
+  const std::uint32_t flags = copy->flags.load(std::memory_order_relaxed);
+  const copied<stack> where(copy->where.load(std::memory_order_relaxed));
+  found.on_stack = where && where->occupant.load(std::memory_order_relaxed) == address;
   found.strand = (flags & task::strand_flag) != 0;
   found.stopping = (flags & task::stop_flag) != 0;
   if (found.strand) {
-    found.parent = copy.parent;
-    if (const task_extras* extras = copy.extras.load(std::memory_order_relaxed);
+    found.parent = copy->parent;
+    if (const task_extras* extras = copy->extras.load(std::memory_order_relaxed);
         extras != nullptr && (flags & task::child_flag) != 0)
       look_at_name(extras, found);
     return;  // most have no type
   }
-  if (copy.type == nullptr) {
+  if (copy->type == nullptr) {
     found.known = false;
     return;
   }
   found.kind = type.kind;
-  const std::uint64_t joined = copy.completion.load(std::memory_order_relaxed);
+  const std::uint64_t joined = copy->completion.load(std::memory_order_relaxed);
   found.detached = joined == task::detached;
   if ((joined & ~std::uint64_t{task::detached | task::done}) != 0)
     found.joined_by = waiter_ref::from_bits(joined).who();
-  if (const task_extras* extras = copy.extras.load(std::memory_order_relaxed); extras != nullptr)
+  if (const task_extras* extras = copy->extras.load(std::memory_order_relaxed); extras != nullptr)
     look_at_name(extras, found);
   if (found.kind != task_kind::resident) return;
   found.joined_by = nullptr;

@@ -19,6 +19,22 @@ namespace ramie::detail {
 /// Copies memory of this process. False if it is not there. Async-signal-safe.
 bool copy_from(const void* address, void* to, std::size_t size) noexcept;
 
+/// The bytes of what was a T at that address, which may be misaligned, and something else by now. No `address->member`
+/// for such an address: its alignment is assumed there.
+template <class T>
+class copied {
+ public:
+  explicit copied(const void* address) noexcept : known_(copy_from(address, bytes_.data(), sizeof(T))) {}
+  explicit operator bool() const noexcept { return known_; }
+  const T* operator->() const noexcept { return reinterpret_cast<const T*>(bytes_.data()); }
+
+ private:
+  alignas(T) std::array<char, sizeof(T)> bytes_;
+  bool known_;
+};
+/// For members of such bytes: those of a bool may be others than 0 and 1.
+inline bool is_set(const bool& flag) noexcept { return *reinterpret_cast<const unsigned char*>(&flag) != 0; }
+
 struct task_facts {
   bool known = false;  // if false, only `id` is valid
   const void* id = nullptr;

@@ -234,11 +234,9 @@ void taking::count_place(detail::stack& s, std::int64_t waits_ns) {
 }
 
 std::uintptr_t occupant_of(const void* stack_address) noexcept {
-  // A plain thread is marked by an odd address; the memory may hold something else by now.
-  const void* occupant = nullptr;
-  if ((id_of(stack_address) & 1) != 0) return 0;
-  const auto* s = static_cast<const detail::stack*>(stack_address);
-  return detail::copy_from(&s->occupant, &occupant, sizeof occupant) ? id_of(occupant) : 0;
+  if ((id_of(stack_address) & 1) != 0) return 0;  // a plain thread is marked by an odd address
+  const detail::copied<detail::stack> there(stack_address);
+  return there ? id_of(there->occupant.load(std::memory_order_relaxed)) : 0;
 }
 
 /// Second walk.
