@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace net = ramie::net;
 using namespace std::chrono_literals;
@@ -24,24 +23,6 @@ void echo(net::tcp_stream connection) {
   std::array<std::byte, 4096> buffer;
   while (const std::size_t n = connection.read_some(buffer))
     connection.write_all(std::span<const std::byte>{buffer}.first(n));
-}
-
-/// Returns when the listener has been closed and all clients have left.
-void serve(net::tcp_listener& listener) {
-  ramie::scope connections;
-  try {
-    for (;;)
-      connections.spawn([connection = listener.accept()]() mutable {
-        try {
-          echo(std::move(connection));
-        } catch (const net::io_error&) {
-          // The peer is gone; the other connections are not affected.
-        }
-      });
-  } catch (const net::io_error&) {
-    // The listener was closed: no more connections.
-  }
-  connections.join();
 }
 
 void be_a_client(const net::endpoint& server) {
@@ -59,15 +40,17 @@ int main(int argc, char** argv) {
   return ramie::run([&] {
     net::tcp_listener listener{{"127.0.0.1", static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0)}};
     net::signals stop{SIGINT, SIGTERM};
-    auto server = ramie::spawn([&] { serve(listener); });
-    if (argc > 1) {
-      std::printf("listening at %s\n", listener.local().to_string().c_str());
-      std::fflush(stdout);
-      stop.wait();
-    } else {
-      be_a_client(listener.local());
-    }
-    listener.close();
-    if (!server.join_for(10s)) server.request_stop();  // cuts off the rest
+    ramie::in_scope([&](ramie::scope& all) {
+      if (argc > 1) {
+        std::printf("listening at %s\n", listener.local().to_string().c_str());
+        std::fflush(stdout);
+      } else {
+        all.spawn([&] {
+          be_a_client(listener.local());
+          listener.close();
+        });
+      }
+      net::serve(listener, echo, {.stop_on = &stop, .drain = 10s});
+    });
   });
 }

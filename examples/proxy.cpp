@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <span>
 #include <string>
 #include <utility>
@@ -85,23 +86,20 @@ net::tcp_stream connect(const target& to) {
   throw ramie::error{"cannot connect to " + to.host + ": " + why};
 }
 
-/// Returns when the listener has been closed and all connections have ended.
-void serve(net::tcp_listener& listener, const target& to) {
-  ramie::scope connections;
-  try {
-    for (;;)
-      connections.spawn([client = listener.accept(), &to]() mutable {
-        try {
-          net::tcp_stream server = connect(to);
-          tunnel{std::move(client), std::move(server), to.idle}.run();
-        } catch (const ramie::error& e) {
-          std::fprintf(stderr, "proxy: a connection ends: %s\n", e.what());
-        }
-      });
-  } catch (const net::io_error&) {
-    // The listener was closed: no more connections.
-  }
-  connections.join();
+/// Until the listener is closed, or a signal has come, and all connections have ended.
+void serve(net::tcp_listener& listener, const target& to, net::signals* stop = nullptr) {
+  net::serve(listener,
+             [&](net::tcp_stream client) {
+               net::tcp_stream server = connect(to);
+               tunnel{std::move(client), std::move(server), to.idle}.run();
+             },
+             {.stop_on = stop, .on_failure = [](const std::exception_ptr& why) {
+                try {
+                  std::rethrow_exception(why);
+                } catch (const std::exception& e) {
+                  std::fprintf(stderr, "proxy: a connection ends: %s\n", e.what());
+                }
+              }});
 }
 
 void show() {
@@ -140,11 +138,8 @@ int main(int argc, char** argv) {
   return ramie::run([&] {
     net::tcp_listener listener{{"127.0.0.1", static_cast<std::uint16_t>(std::atoi(argv[1]))}};
     net::signals stop{SIGINT, SIGTERM};
-    auto server = ramie::spawn([&] { serve(listener, to); });
     std::printf("listening at %s\n", listener.local().to_string().c_str());
     std::fflush(stdout);
-    stop.wait();
-    listener.close();
-    if (!server.join_for(10s)) server.request_stop();  // cuts off the rest
+    serve(listener, to, &stop);
   });
 }

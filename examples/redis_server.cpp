@@ -20,34 +20,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Until the listener is closed. Clients that are still there are then cut off.
-void serve(net::tcp_listener& listener) {
+/// Until the listener is closed, or a signal has come. Clients that are still there are then cut off.
+void serve(net::tcp_listener& listener, net::signals& stop) {
   redis::database db;
-  ramie::counting_semaphore<> room{10'000};  // when there is none, clients wait in the listener's backlog
-  ramie::scope fibers;
-  fibers.spawn([&] {
-    for (;;) {
-      ramie::this_fiber::sleep_for(100ms);
-      db.keys.remove_expired();
-    }
+  ramie::in_scope([&](ramie::scope& all) {
+    all.spawn([&] {  // if it fails, so does the server
+      for (;;) {
+        ramie::this_fiber::sleep_for(100ms);
+        db.keys.remove_expired();
+      }
+    });
+    net::serve(listener, [&](net::tcp_stream connection) { redis::session{std::move(connection), db}.run(); },
+               {.connections_most = 10'000, .stop_on = &stop, .drain = 0s});
+    all.cancel();
   });
-  try {
-    for (;;) {
-      room.acquire();
-      fibers.spawn([&, connection = listener.accept()]() mutable {
-        try {
-          redis::session{std::move(connection), db}.run();
-        } catch (const net::io_error&) {
-          // The client is gone. The others are not affected.
-        }
-        room.release();
-      });
-    }
-  } catch (const net::io_error&) {
-    // The listener was closed.
-  }
-  fibers.cancel();
-  fibers.join();
 }
 
 class client {
@@ -86,17 +72,19 @@ void show(const net::endpoint& server) {
 int main(int argc, char** argv) {
   return ramie::run([&] {
     net::tcp_listener listener{{"127.0.0.1", static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0)}};
-    auto server = ramie::spawn([&] { serve(listener); });
-    if (argc > 1) {
-      net::signals stop{SIGINT, SIGTERM};
-      std::printf("listening at %s; try: redis-cli -p %d\n", listener.local().to_string().c_str(),
-                  listener.local().port());
-      std::fflush(stdout);
-      stop.wait();
-    } else {
-      show(listener.local());
-    }
-    listener.close();
-    server.join();
+    net::signals stop{SIGINT, SIGTERM};
+    ramie::in_scope([&](ramie::scope& all) {
+      if (argc > 1) {
+        std::printf("listening at %s; try: redis-cli -p %d\n", listener.local().to_string().c_str(),
+                    listener.local().port());
+        std::fflush(stdout);
+      } else {
+        all.spawn([&] {
+          show(listener.local());
+          listener.close();
+        });
+      }
+      serve(listener, stop);
+    });
   });
 }

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <utility>
 
 namespace {
 
@@ -16,24 +15,12 @@ void echo(net::tcp_stream connection) {
     connection.write_all(std::span<const std::byte>{buffer}.first(n));
 }
 
-void serve(net::tcp_listener& listener) {
-  ramie::scope connections;
-  for (;;)
-    connections.spawn([connection = listener.accept()]() mutable {
-      try {
-        echo(std::move(connection));
-      } catch (const net::io_error&) {
-        // The client is gone. The others are not affected.
-      }
-    });
-}
-
 }  // namespace
 
 int main() {
   return ramie::run([] {
     net::tcp_listener listener{{"127.0.0.1", 0}};  // port 0: any that is free
-    auto server = ramie::spawn([&] { serve(listener); });
+    auto server = ramie::spawn([&] { net::serve(listener, echo); });
 
     client ann{"ann", listener.local()}, bob{"bob", listener.local()};
     bob.say("hello");

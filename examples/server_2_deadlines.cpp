@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
-#include <utility>
 
 using namespace std::chrono_literals;
 
@@ -29,17 +28,8 @@ void echo(net::tcp_stream& connection, const limits& limit) {
 }
 
 void serve(net::tcp_listener& listener, const limits& limit) {
-  ramie::scope connections;
-  for (;;)
-    connections.spawn([connection = listener.accept(), &limit]() mutable {
-      try {
-        ramie::with_timeout(limit.whole, [&] { echo(connection, limit); });
-      } catch (const net::io_error&) {
-        // The client is gone.
-      } catch (const ramie::timeout_error&) {
-        // It was too slow.
-      }
-    });
+  net::serve(listener,
+             [&](net::tcp_stream connection) { ramie::with_timeout(limit.whole, [&] { echo(connection, limit); }); });
 }
 
 }  // namespace

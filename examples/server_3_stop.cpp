@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <span>
-#include <utility>
 
 using namespace std::chrono_literals;
 
@@ -21,38 +20,13 @@ void echo(net::tcp_stream connection) {
     ramie::with_timeout(10s, [&] { connection.write_all(std::span<const std::byte>{buffer}.first(n)); });
 }
 
-/// Returns when the listener has been closed and all clients have left.
-void serve(net::tcp_listener& listener) {
-  ramie::scope connections;
-  try {
-    for (;;)
-      connections.spawn([connection = listener.accept()]() mutable {
-        try {
-          echo(std::move(connection));
-        } catch (const ramie::error&) {
-          // The client is gone, or was too slow.
-        }
-      });
-  } catch (const net::io_error&) {
-    // The listener was closed.
-  }
-  connections.join();
-}
-
-void run_until_stopped(net::tcp_listener& listener, std::chrono::milliseconds grace) {
-  net::signals stop{SIGINT, SIGTERM};
-  auto server = ramie::spawn([&] { serve(listener); });
-  stop.wait();
-  listener.close();
-  if (!server.join_for(grace)) server.request_stop();  // from now on each wait of the rest throws `cancelled`
-}
-
 }  // namespace
 
 int main() {
   return ramie::run([] {
     net::tcp_listener listener{{"127.0.0.1", 0}};
-    auto server = ramie::spawn([&] { run_until_stopped(listener, 100ms); });
+    net::signals stop{SIGINT, SIGTERM};
+    auto server = ramie::spawn([&] { net::serve(listener, echo, {.stop_on = &stop, .drain = 100ms}); });
 
     client ann{"ann", listener.local()}, bob{"bob", listener.local()};
     ann.say("one");

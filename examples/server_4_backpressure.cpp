@@ -34,18 +34,14 @@ void talk(net::tcp_stream connection, room& r) {
   both.join();
 }
 
-void serve(net::tcp_listener& listener, room& r) {
-  ramie::scope connections;
-  for (;;) connections.spawn([connection = listener.accept(), &r]() mutable { talk(std::move(connection), r); });
-}
-
 }  // namespace
 
 int main() {
   return ramie::run([] {
     net::tcp_listener listener{{"127.0.0.1", 0}};
     room lobby;
-    auto server = ramie::spawn([&] { serve(listener, lobby); });
+    auto server = ramie::spawn(
+        [&] { net::serve(listener, [&](net::tcp_stream connection) { talk(std::move(connection), lobby); }); });
     const auto wait_for_size = [&](std::size_t n) {
       while (lobby.size() != n) ramie::this_fiber::yield();
     };

@@ -7,14 +7,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
-#include <utility>
 
 using namespace std::chrono_literals;
 
 namespace {
 
 struct limits {
-  std::ptrdiff_t connections = 10'000;
+  std::size_t connections = 10'000;
   std::size_t line_bytes = 1000;
   std::chrono::milliseconds idle = 30s;
 };
@@ -31,20 +30,8 @@ void echo_lines(net::tcp_stream& connection, const limits& limit) {
 }
 
 void serve(net::tcp_listener& listener, const limits& limit) {
-  ramie::counting_semaphore<> room{limit.connections};
-  ramie::scope connections;
-  for (;;) {
-    room.acquire();  // while there is none, clients wait in the listener's backlog
-    connections.spawn([connection = listener.accept(), &room, &limit]() mutable {
-      try {
-        echo_lines(connection, limit);
-      } catch (const ramie::error&) {
-        // The client is gone, or was too slow.
-      }
-      connection.close();
-      room.release();
-    });
-  }
+  net::serve(listener, [&](net::tcp_stream connection) { echo_lines(connection, limit); },
+             {.connections_most = limit.connections});
 }
 
 }  // namespace

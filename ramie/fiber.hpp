@@ -5,6 +5,7 @@
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/fiber_local.hpp>
 #include <ramie/fiber/fork_join.hpp>
+#include <ramie/fiber/in_scope.hpp>
 #include <ramie/fiber/join_handle.hpp>
 #include <ramie/fiber/options.hpp>
 #include <ramie/fiber/parallel.hpp>

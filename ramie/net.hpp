@@ -18,4 +18,5 @@
 #include <ramie/net/watch.hpp>
 #include <ramie/patterns/active.hpp>
 #include <ramie/patterns/active_socket.hpp>
+#include <ramie/patterns/serve.hpp>
 #include <ramie/poll/io_error.hpp>

@@ -181,6 +181,52 @@ const std::array places{
             }};
             wait_to_be_stopped();
           }},
+    place{"children_that_are_fork_jobs", 2, false,
+          [](clean_up c) {
+            const at_end end{[c] {
+              scope s;
+              s.spawn(c);
+              s.spawn(c);
+              s.join();
+            }};
+            wait_to_be_stopped();
+          }},
+    place{"limited_scope", 3, false,
+          [](clean_up c) {
+            const at_end end{[c] {
+              limited_scope s{2};
+              for (int i = 0; i < 3; ++i) s.spawn(c);
+              s.join();
+            }};
+            wait_to_be_stopped();
+          }},
+    place{"halves", 2, false,
+          [](clean_up c) {
+            const at_end end{[c] { fork_join(c, c); }};
+            wait_to_be_stopped();
+          }},
+    place{"halves_of_halves", 4, false,
+          [](clean_up c) {
+            const at_end end{[c] {
+              const auto both = [c] { fork_join(c, c); };
+              fork_join(both, both);
+            }};
+            wait_to_be_stopped();
+          }},
+    place{"halves_below_others", 3, false,
+          [](clean_up c) {
+            const auto ends_with_halves = [c] {
+              const at_end end{[c] { fork_join(c, c); }};
+              wait_to_be_stopped();
+            };
+            const at_end end{c};
+            fork_join(ends_with_halves, [] { this_fiber::sleep_for(1h); });
+          }},
+    place{"parallel_for", 4, false,
+          [](clean_up c) {
+            const at_end end{[c] { parallel_for(0, 4, [c](int) { c(); }); }};
+            wait_to_be_stopped();
+          }},
     place{"fiber_local", 1, true,
           [](clean_up c) {
             static fiber_local<calls_when_destroyed> local;
@@ -410,6 +456,17 @@ TEST_P(clean_ups, heed_deadlines_that_were_opened_inside) {
       }
     });
     EXPECT_EQ(late, 4);
+    while_unwinding([&] {
+      try {
+        with_timeout(500us, [&] {
+          const auto sleep = [] { this_fiber::sleep_for(1h); };
+          fork_join(sleep, sleep);
+        });
+      } catch (const timeout_error&) {
+        ++late;
+      }
+    });
+    EXPECT_EQ(late, 5);
     // It says so, and hides what is further out.
     with_timeout(1h, [] {
       const auto outer = this_fiber::deadline();

@@ -135,12 +135,20 @@ class queue_core final : public closable, public std::enable_shared_from_this<qu
 
   /// Of the consumer, not of the stream: after a kill the server may keep a job that it knows to be acknowledged.
   std::uint64_t size() {
+    // The consumer hears of a job an instant after the stream has it. The stream is asked first: what comes later is
+    // not counted twice.
+    jsStreamInfo* all = nullptr;
+    nats_check("queue " + name_,
+               blocking([&] { return js_GetStreamInfo(&all, js_.get(), stream_.c_str(), nullptr, nullptr); }));
+    const owned<jsStreamInfo, jsStreamInfo_Destroy> stream{all};
     jsConsumerInfo* raw = nullptr;
     nats_check("queue " + name_, blocking([&] {
                  return js_GetConsumerInfo(&raw, js_.get(), stream_.c_str(), "workers", nullptr, nullptr);
                }));
     const owned<jsConsumerInfo, jsConsumerInfo_Destroy> info{raw};
-    return raw->NumPending + static_cast<std::uint64_t>(raw->NumAckPending);
+    const std::uint64_t unheard = all->State.LastSeq - std::min(all->State.LastSeq, raw->Delivered.Stream);
+    return static_cast<std::uint64_t>(raw->NumAckPending) +
+           std::max(raw->NumPending, std::min(all->State.Msgs, unheard));
   }
   std::vector<dead_bytes> dead(std::size_t most) {
     jsStreamInfo* raw = nullptr;

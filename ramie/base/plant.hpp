@@ -12,6 +12,7 @@ enum class plant : std::uint8_t {
   spawn_deque_no_fence,        // spawn_deque.hpp: T4 left out
   spawn_deque_empty_early,     // spawn_deque.hpp: P4 left out after P0
   fork_deque_no_fence,         // fork_deque.cpp: T4 left out
+  fork_stolen_in_clean_up,     // fork_deque.cpp: T5 does not ask for exceptions in flight
   fork_join_unordered,         // fork_deque.hpp: J1 without its release
   promoted_job_unclaimed,      // fork_jobs.cpp: R4, the worker runs the job although its parent has it
   alter_newest_unchecked,      // spawn_deque.hpp: P3 left out where the newest is altered

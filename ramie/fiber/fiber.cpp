@@ -277,29 +277,22 @@ std::string_view name() noexcept {
   return detail::name_of(w == nullptr ? nullptr : w->running_task());
 }
 
-static bool thread_is_late() noexcept {
-  const std::int64_t deadline_ns = detail::limits_here().deadline_ns;
-  return deadline_ns != detail::region::never && deadline_ns <= detail::now_ns();
-}
-
 bool stop_requested() noexcept {
   detail::worker_base* w = detail::current_worker();
-  if (w == nullptr || w->running == nullptr) return thread_is_late();
+  if (w == nullptr || w->running == nullptr) return detail::limits_here().is_late();
   detail::task& t = *w->task_on_stack();
   const bool draining = w->draining.load(std::memory_order_acquire);
   const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
   if ((flags & detail::task::limited) == 0)
     return (draining || (flags & detail::task::stop_flag) != 0) && w->exceptions->in_flight() == 0;
   const detail::limits bounds = detail::limits_of(t, w->exceptions->in_flight());
-  return bounds.stopped || (draining && !bounds.shielded) ||
-         (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns());
+  return bounds.stopped || (draining && !bounds.shielded) || bounds.is_late();
 }
 
 stop_cause why_stopped() noexcept {
   const detail::limits bounds = detail::limits_here();
   if (bounds.stopped) return bounds.by_scope ? stop_cause::scope : stop_cause::requested;
-  if (bounds.deadline_ns != detail::region::never && bounds.deadline_ns <= detail::now_ns())
-    return stop_cause::deadline;
+  if (bounds.is_late()) return stop_cause::deadline;
   return detail::is_draining() && !bounds.shielded ? stop_cause::shutdown : stop_cause::none;
 }
 

@@ -2,6 +2,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/fiber/in_scope.hpp>
 #include <ramie/machine/backoff.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/task/region.hpp>
@@ -33,14 +34,21 @@ struct scope::rare {
   detail::scope_child* running = nullptr;  // fibers that have started; inside lock
   detail::stopped_scope stopped;           // once `failed`
   detail::child_end* outcomes = nullptr;   // inside lock
+  detail::scope_body* body = nullptr;      // in_scope's; set before there are children
+  bool told = false;                       // the owner knows of `first_failure`, by `spawn`; inside lock
 
   /// Inside the lock, with no fibers left: as if nothing had failed. Returns the first failure.
   [[nodiscard]] std::exception_ptr begin_again() noexcept {
+    if (body == nullptr || !by_name) {  // a body that is cancelled stays so, also if it joins
+      forget_stop();
+      by_name = false;
+      failed.store(false, std::memory_order_relaxed);
+    }
+    return std::exchange(first_failure, nullptr);
+  }
+  void forget_stop() noexcept {
     if (stopped.place != nullptr) detail::remove_stopped(stopped);
     stopped.place = nullptr;
-    by_name = false;
-    failed.store(false, std::memory_order_relaxed);
-    return std::exchange(first_failure, nullptr);
   }
   void free_chunks() noexcept {
     while (chunk* c = chunks) {
@@ -80,10 +88,18 @@ bool scope::has_failed() const noexcept {
 
 void scope::fail(std::exception_ptr failure) noexcept {
   rare& r = get_rare();
+  if (r.body == nullptr || !r.body->tolerates(failure)) record(r, std::move(failure));
+}
+
+void scope::guard(detail::scope_body& body) noexcept { get_rare().body = &body; }
+
+void scope::fail_by_body(std::exception_ptr failure) noexcept { record(get_rare(), std::move(failure)); }
+
+void scope::record(rare& r, std::exception_ptr failure) noexcept {
   const detail::failure_rank rank = detail::rank_of(failure);  // throws, so not inside the lock
   {
     std::lock_guard guard{r.lock};
-    if (r.by_name && rank != detail::failure_rank::error) return;
+    if ((r.by_name && rank != detail::failure_rank::error) || failure == r.first_failure) return;
     if (r.first_failure == nullptr) {
       r.first_failure = std::move(failure);
       r.rank = rank;
@@ -92,10 +108,11 @@ void scope::fail(std::exception_ptr failure) noexcept {
     } else if (rank > r.rank) {
       std::swap(r.first_failure, failure);
       r.rank = rank;
+      r.told = false;
     }
   }
   if (failure == nullptr) stop(r);
-  else if (rank == detail::failure_rank::error)
+  else if (rank == detail::failure_rank::error && (r.body == nullptr || !r.body->takes(failure)))
     detail::report_lost_exception(nullptr, failure, "a child of a scope failed after another one", false);
 }
 
@@ -117,6 +134,7 @@ void scope::look_for_owner(rare& r) noexcept {
 /// Inside the lock. False if there is nothing left to do.
 bool scope::begin_to_stop(rare& r) noexcept {
   if (r.failed.exchange(true, std::memory_order_relaxed)) return false;
+  if (r.body != nullptr) session_.store_relaxed(0);  // so `spawn` asks throw_if_failed
   look_for_owner(r);
   // Without an owner (a plain thread's scope, or one not on a stack) the fibers are strands of none. They have no stop
   // callbacks. The lock keeps them from ending.
@@ -133,7 +151,10 @@ void scope::stop(rare& r) noexcept {
       sizeof(scope),
       in_flight_,
       r.owner,
-      [](const void* place) noexcept { return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark; },
+      r.body != nullptr
+          ? [](const void*) noexcept { return true; }
+          : [](const void*
+                   place) noexcept { return static_cast<const scope*>(place)->used_.load_relaxed() >= joining_mark; },
       nullptr};
   detail::add_stopped(r.stopped);
   std::uint64_t waiter = 0;
@@ -149,6 +170,24 @@ static void submit_child(detail::scope_child& c) {
   else detail::submit_here_with_options(c.self);
 }
 
+/// Tells whoever would go on adding children that are dropped: an owner that has waited in between, and may do so for
+/// ever. Not in clean-up, where nobody would hear of it.
+void scope::throw_if_failed(rare& r) {
+  if (!r.failed.load(std::memory_order_relaxed) || detail::exceptions_in_flight() != 0) return;
+  if (detail::limits_here().stopped) throw cancelled{};
+  const detail::worker_base* const w = detail::current_worker();
+  std::exception_ptr failure;
+  {
+    std::lock_guard guard{r.lock};
+    // The owner of one that is not on its stack is not known.
+    const bool by_owner = r.owner == nullptr || r.owner == (w == nullptr ? nullptr : w->running_task());
+    if (r.by_name || !by_owner || used_.load_relaxed() >= joining_mark) return;
+    failure = r.first_failure;
+    r.told = failure != nullptr;
+  }
+  if (failure != nullptr) std::rethrow_exception(std::move(failure));
+}
+
 /// Passes a child that is a fiber to the scheduler. It is counted in any case: if this throws, the caller ends it.
 void scope::start(detail::scope_child& c, const fiber_options* options) {
   detail::task& t = *c.self;
@@ -156,6 +195,7 @@ void scope::start(detail::scope_child& c, const fiber_options* options) {
   rare& r = get_rare();
   std::exception_ptr refused;
   try {
+    throw_if_failed(r);
     if (options != nullptr) detail::apply_options(t, *options);
   } catch (...) {
     refused = std::current_exception();
@@ -187,7 +227,7 @@ void scope::fiber_began(detail::scope_child& c) noexcept {
 }
 
 void scope::fiber_ended(detail::scope_child& c) noexcept {
-  if (c.self->parent != nullptr) detail::end_strand(*c.self);
+  detail::unlink_strand(c.link);
   rare& r = get_rare();
   std::uint64_t waiter = 0;
   {
@@ -233,7 +273,7 @@ std::exception_ptr scope::await_fibers() noexcept {
 }
 
 void scope::await_child(child& c) noexcept {
-  detail::wait_for_thief(c);
+  detail::wait_for_thief(c, in_flight_);
   if (newest_ != below_) return;
   // The fiber may have suspended, and be elsewhere. If the owner is here, and on an empty deque, what is pushed next
   // stands alone: no enclosing fork will take its slot away.
@@ -271,6 +311,7 @@ void* scope::take_chunk(std::size_t bytes, std::size_t alignment) {
 void scope::finish_join() {
   rare& r = get_rare();
   std::exception_ptr failure = await_fibers();
+  r.told = false;
   r.free_chunks();
   if (failure != nullptr) std::rethrow_exception(std::move(failure));
 }
@@ -280,10 +321,11 @@ void scope::end() noexcept {
   join_children();
   if (rare_.load_relaxed() == nullptr) return;
   rare& r = get_rare();
-  if (const std::exception_ptr failure = await_fibers(); failure != nullptr)
+  if (const std::exception_ptr failure = await_fibers(); failure != nullptr && !r.told)
     detail::report_lost_exception(nullptr, failure, "a child of a scope that was not joined failed", false);
   r.free_chunks();
   if (r.outcomes != nullptr) detail::call_quietly([&r] { r.free_outcomes(); });
+  r.forget_stop();
   r.~rare();
 }
 

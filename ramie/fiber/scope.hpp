@@ -12,6 +12,7 @@
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/fiber/options.hpp>
 #include <ramie/fiber/scope_child.hpp>
+#include <ramie/fiber/spawn.hpp>
 #include <ramie/task/region.hpp>
 
 #include <cstddef>
@@ -23,6 +24,10 @@
 #include <utility>
 
 namespace ramie {
+
+namespace detail {
+class scope_body;
+}  // namespace detail
 
 /// Waits for its children before it ends. `spawn`, `join` and `cancel` may be called by the fiber (or thread) that owns
 /// it; `spawn` and `cancel` also by its children, and by any fiber as long as the scope is alive.
@@ -52,7 +57,8 @@ class scope {
 
   /// Adds a child that runs f(). If it throws, the scope is cancelled, and `join` rethrows. Does not suspend. On a
   /// plain thread f runs at once. Throws std::bad_alloc, and what copying f throws; `cancelled` while the runtime shuts
-  /// down.
+  /// down. Once a child has failed, f is dropped until the next `join`; children that call this get `cancelled`, and an
+  /// owner that has waited since the scope was made gets that failure.
   template <class F>
     requires(std::invocable<std::decay_t<F>&> && !detail::gives_result<std::decay_t<F>>)
   RAMIE_ALWAYS_INLINE void spawn(F&& f) {
@@ -70,6 +76,13 @@ class scope {
       std::decay_t<F> copy(std::forward<F>(f));
       spawn_elsewhere(copy, nullptr);
     }
+  }
+
+  /// As above: f(args...), which are copied or moved, as by std::thread.
+  template <class F, class First, class... Rest>
+    requires std::invocable<std::decay_t<F>, std::decay_t<First>, std::decay_t<Rest>...>
+  auto spawn(F&& f, First&& first, Rest&&... rest) {
+    return spawn(detail::bind_call(std::forward<F>(f), std::forward<First>(first), std::forward<Rest>(rest)...));
   }
 
   /// As above with a name and other options. Throws invalid_argument.
@@ -99,7 +112,8 @@ class scope {
   }
 
   /// Stops the children, without a failure: those not started are dropped, and waits of the others throw `cancelled`,
-  /// which `join` then does not rethrow. Children added before the next `join` are dropped as well. Does not suspend.
+  /// which `join` then does not rethrow. Children added before the next `join` are dropped as well; a child that adds
+  /// one gets `cancelled`. Does not suspend.
   void cancel() noexcept;
   /// True if `cancel` was called or a child failed since the last `join`.
   [[nodiscard]] bool is_cancelled() const noexcept { return rare_.load_relaxed() != nullptr && has_failed(); }
@@ -114,6 +128,12 @@ class scope {
     if (rare_.load_relaxed() != nullptr) [[unlikely]]
       finish_join();
   }
+
+ protected:
+  /// For body_scope (in_scope.hpp): a stop of the scope ends the owner's own waits as well. Before there are children.
+  void guard(detail::scope_body& body) noexcept;
+  /// The body's failure, as that of a child that is not tolerated.
+  void fail_by_body(std::exception_ptr failure) noexcept;
 
  private:
   struct child : detail::owned_frame {
@@ -186,6 +206,8 @@ class scope {
   rare& get_rare() noexcept;
   [[nodiscard]] bool has_failed() const noexcept;
   void fail(std::exception_ptr failure) noexcept;
+  void record(rare& r, std::exception_ptr failure) noexcept;
+  void throw_if_failed(rare& r);
   void look_for_owner(rare& r) noexcept;
   bool begin_to_stop(rare& r) noexcept;
   void stop(rare& r) noexcept;

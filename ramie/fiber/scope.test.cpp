@@ -528,21 +528,6 @@ TEST_P(scopes, an_exception_through_the_owner_waits_for_children) {
   });
 }
 
-TEST_P(scopes, a_failing_child_elsewhere_stops_the_rest) {
-  in_runtime([] {
-    scope s;
-    event began;
-    s.spawn([&] {
-      began.set();
-      this_fiber::yield();
-      throw std::runtime_error{"elsewhere"};
-    });
-    began.wait();
-    for (int i = 0; i < 10; ++i) s.spawn([] { this_fiber::yield(); });
-    EXPECT_EQ(message_of<std::runtime_error>([&] { s.join(); }), "elsewhere");
-  });
-}
-
 TEST_P(scopes, are_cancelled_with_their_fiber) {
   runtime rt{options()};
   event began;

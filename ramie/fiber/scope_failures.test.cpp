@@ -44,5 +44,23 @@ TEST_P(failures_in_a_scope, outrank_a_cancellation) {
   });
 }
 
+TEST_P(failures_in_a_scope, stop_the_rest_also_if_they_come_from_elsewhere) {
+  in_runtime([] {
+    scope s;
+    event began;
+    s.spawn([&] {
+      began.set();
+      this_fiber::yield();
+      throw std::runtime_error{"elsewhere"};
+    });
+    began.wait();
+    const auto go_on = [&] {  // it has waited: a child that comes after the failure tells of it
+      for (int i = 0; i < 10; ++i) s.spawn([] { this_fiber::yield(); });
+      s.join();
+    };
+    EXPECT_EQ(message_of<std::runtime_error>(go_on), "elsewhere");
+  });
+}
+
 }  // namespace
 }  // namespace ramie

@@ -169,7 +169,24 @@ bool listener::accept_now(int own, handle& into) {
   }
 }
 
+namespace {
+template <class Listener>
+auto accept_unless_closed_by(Listener& l, const std::source_location& where)
+    -> std::optional<decltype(l.accept(where))> {
+  try {
+    return l.accept(where);
+  } catch (const io_error& e) {
+    if (e.code() != io_errc::closed) throw;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
 tcp_stream tcp_listener::accept(std::source_location where) { return made_of(accept_one(where)); }
+
+std::optional<tcp_stream> tcp_listener::accept_unless_closed(std::source_location where) {
+  return accept_unless_closed_by(*this, where);
+}
 
 tcp_stream tcp_listener::made_of(handle h) const {
   tcp_stream s;
@@ -258,6 +275,10 @@ void unix_listener::remove_file() noexcept {
 }
 
 unix_stream unix_listener::accept(std::source_location where) { return made_of(accept_one(where)); }
+
+std::optional<unix_stream> unix_listener::accept_unless_closed(std::source_location where) {
+  return accept_unless_closed_by(*this, where);
+}
 
 unix_stream unix_listener::made_of(handle h) {
   unix_stream s;

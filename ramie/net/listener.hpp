@@ -5,6 +5,7 @@
 #include <ramie/net/stream.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -62,6 +63,9 @@ class tcp_listener : public listener {
   /// or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), it waits (up to 100 ms between attempts) and retries: connections
   /// stay in the backlog meanwhile, and none is lost. Suspends. Throws io_error with io_errc::closed, `cancelled`.
   [[nodiscard]] tcp_stream accept(std::source_location where = std::source_location::current());
+  /// The same, but nothing once the listener is closed: for the loop of a server.
+  [[nodiscard]] std::optional<tcp_stream> accept_unless_closed(
+      std::source_location where = std::source_location::current());
 
  private:
   friend struct detail::socket_access;
@@ -93,6 +97,9 @@ class unix_listener : public listener {
 
   /// Same as tcp_listener::accept.
   [[nodiscard]] unix_stream accept(std::source_location where = std::source_location::current());
+  /// Same as tcp_listener::accept_unless_closed.
+  [[nodiscard]] std::optional<unix_stream> accept_unless_closed(
+      std::source_location where = std::source_location::current());
 
  private:
   friend struct detail::socket_access;

@@ -9,11 +9,11 @@
 //  F2 bottom += 1 (release)                  T2 t = top; t < bottom? else nothing to steal
 //  F3 compiler fence; attention? then        T3 top = t + 1
 //     look for sleepers (fork_attention)     T4 heavy fence
-//  Owner, join of the frame at b             T5 bottom > t? then slots[t] is the thief's,
-//  J1 bottom = b (release)                      else top = t and nothing was stolen
-//  J2 compiler fence                         T6 release `thieves`
+//  Owner, join of the frame at b             T5 bottom > t, and no exceptions in flight?
+//  J1 bottom = b (release)                      then slots[t] is the thief's,
+//  J2 compiler fence                            else top = t and nothing was stolen
 //  J3 top <= b? then the frame is the owner's
-//     again, else take `thieves` and look again
+//     again, else take `thieves` and look again  T6 release `thieves`
 //
 // J1..J3 against T3..T5 is Dekker's pattern: owner and thief cannot both take frame b. In doubt the owner takes the
 // lock too, where top and bottom stand still. `top` may be one too high for a moment (T3 to T5): that only sends
@@ -24,6 +24,11 @@
 // pushed while a thief is at T4, the thief may read the `bottom` that the younger one's join has stored. T2, T3 and J3
 // order nothing: T2 is a glance, a thief that backs out has touched words only, and an owner that finds its frame
 // stolen takes `thieves`, as the next thief does.
+//
+// What is forked while an exception unwinds the stack is clean-up (task/region.hpp); its frame does not say so, which
+// would cost each fork an instruction. The exceptions in flight on the owner are at least as many as they were at the
+// fork, as long as the frame is there; F2 or J1 publishes them. So no frame is stolen at any: the owner runs it, or
+// promotes it.
 //
 // A frame knows its deque. When its fiber parks, all of its frames are *promoted* (sched/fork_jobs.cpp): their deque
 // becomes `dead_forks`, whose top is above everything, so J3 fails and the join takes the slow path. Thus a fiber that
@@ -73,7 +78,9 @@ void init_fork_marks() noexcept;
 /// then call wait_for_thief. Owner; does not suspend.
 bool fork_take_back_slowly(fork_frame& f, fork_slot* b) noexcept;
 
-/// Suspends until the thief has run the frame. Uninterruptible.
+/// Suspends until the thief has run the frame. `in_flight`: exceptions, where it was forked. Uninterruptible.
+void wait_for_thief(fork_frame& f, std::uint32_t in_flight) noexcept;
+/// The same where as many are in flight now. For joins.
 void wait_for_thief(fork_frame& f) noexcept;
 
 /// F1 to F3. Returns the slot for `fork_take_back`.
@@ -111,7 +118,7 @@ RAMIE_ALWAYS_INLINE bool fork_take_back(fork_frame& f, fork_slot* b) noexcept {
   return fork_take_back_slowly(f, b);
 }
 
-/// T2 to T5, by the thief that has `thieves`. Null: there is nothing to steal.
+/// T2 to T5, by the thief that has `thieves`. Null: there is nothing that may be stolen.
 [[nodiscard]] fork_frame* fork_steal(fork_deque& victim) noexcept;
 
 /// Is the frame the youngest job of the calling worker?

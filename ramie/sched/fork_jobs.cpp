@@ -10,6 +10,11 @@
 //     finds 0 runs the frame; the one that finds 1 frees the job: no thread looks at it afterwards.
 //  R5 A worker that won runs the frame, whose parent cannot pass its join before `state` is `done`. One that lost never
 //     touches the frame.
+//  R6 Jobs that are promoted while exceptions are in flight are clean-up (region.hpp): the number goes with them, as it
+//     is at least that of the fork, which is not kept. It is too high for a frame that is older than an exception; its
+//     join has the number of the fork. So a parent that lost leaves that number in the frame, where nobody looks for
+//     the job any more, heavy fence (inspection), and looks at the waits of its strands. A strand arms its wait, light
+//     fence, and then reads the number. It was linked before (N1 of strands.hpp), so N3 holds.
 #include <ramie/sched/fork_jobs.hpp>
 
 #include <ramie/base/assert.hpp>
@@ -46,16 +51,17 @@ void promote_fork_jobs(worker* w) noexcept {
   promoted_job* first = nullptr;
   promoted_job* last = nullptr;
   task* owner = w->task_on_stack();
+  const std::uint32_t in_flight = w->exceptions->in_flight();
   {
     std::lock_guard guard{w->thieves};
     fork_slot* const stolen_end = w->top.load_relaxed();
     fork_slot* const end = w->bottom.load_relaxed();
     for (fork_slot* at = w->base; at < end; ++at) {
       fork_frame* f = at->load_relaxed();
-      f->promoted = nullptr;
+      f->promoted.store_relaxed(nullptr);
       if (at >= stolen_end) {
-        promoted_job* job = make_promoted(f, owner);
-        f->promoted = job == nullptr ? kept_back() : job;
+        promoted_job* job = make_promoted(f, owner, in_flight);
+        f->promoted.store_relaxed(job == nullptr ? kept_back() : job);
         if (job != nullptr) {
           if (last == nullptr) first = job;
           else last->next = job;
@@ -74,11 +80,12 @@ void promote_fork_jobs(worker* w) noexcept {
   }
 }
 
-void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept {
+void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent, std::uint32_t in_flight) noexcept {
   stack* here = w->running;
   strand_task strand;
   strand.frame = f;
   strand.run = run;
+  strand.in_flight = in_flight;
   strand.parent = parent;
   strand.flags.store(task::strand_flag, std::memory_order_relaxed);
   strand.where.store(here, std::memory_order_relaxed);
@@ -88,7 +95,7 @@ void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noe
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr && w->owner->options().paint_stacks) [[unlikely]]
     begin_stack_use(strand, *here);
   reinterpret_cast<fork_frame::function>(run)(*f);
-  end_strand(strand);
+  unlink_strand(strand.link);
   here->occupant.store(nullptr, std::memory_order_relaxed);
   if (task_extras* extras = strand.extras.load(std::memory_order_relaxed); extras != nullptr) [[unlikely]] {
     end_stack_use(strand, *here);
@@ -104,8 +111,9 @@ void run_promoted_job(worker* w, task* t) noexcept {
   fork_frame* f = job->frame;
   const std::uint64_t run = job->run;
   task* owner = job->owner;
+  const std::uint32_t in_flight = job->in_flight;
   if (!claim_promoted(job) && !RAMIE_PLANT(promoted_job_unclaimed)) return;
-  run_fork_job(w, f, run, owner);
+  run_fork_job(w, f, run, owner, in_flight);
 }
 
 }  // namespace ramie::detail

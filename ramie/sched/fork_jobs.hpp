@@ -13,8 +13,8 @@ namespace ramie::detail {
 void promote_fork_jobs(worker* w) noexcept;
 
 /// Runs a job that was stolen or promoted, in place, for the fiber `parent`. `run`: its `state` when it was taken,
-/// before the parent could know. The frame may be gone when it returns.
-void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent) noexcept;
+/// before the parent could know. `in_flight`: R6. The frame may be gone when it returns.
+void run_fork_job(worker* w, fork_frame* f, std::uint64_t run, task* parent, std::uint32_t in_flight) noexcept;
 
 /// What a promoted job's task does: claims and runs it, or finds that its parent did.
 void run_promoted_job(worker* w, task* t) noexcept;

@@ -50,10 +50,12 @@ void own_stack_entry(std::uintptr_t word, void* arrived_on) noexcept;
 /// W3 where the first or second look found a claim, or that the stack is held. `first`: what the first look saw.
 RAMIE_COLD void park_slowly(stack* s, std::uint32_t first) noexcept {
   using namespace wait_word;
+  // An inspector that has claimed read `waiting` before, whose place the queue's link takes.
+  static_cast<void>(s->wait_word.load(std::memory_order_acquire));
   if (state_of(first) == running) return make_ready(s);  // there is no mark: no other thread will
   bool marked = state_of(first) == armed;
   for (int round = 0;;) {
-    std::uint32_t word = s->wait_word.load(std::memory_order_relaxed);
+    std::uint32_t word = s->wait_word.load(std::memory_order_acquire);
     if (epoch_of(word) == epoch_of(first)) {
       if (state_of(word) == held && (word & early) != 0) {
         pause_a_little(round);
@@ -176,10 +178,14 @@ RAMIE_COLD void skip_in_peace(task& t) noexcept {
   t.type->skip(t, std::make_exception_ptr(cancelled{}));
 }
 
-void run_task(worker* w, task* t, stack* here) noexcept {
+RAMIE_ALWAYS_INLINE void settle(worker* w, task* t, stack* here) noexcept {
   t->where.store(here, std::memory_order_release);
   t->home.store(w, std::memory_order_relaxed);
   here->occupant.store(t, std::memory_order_release);
+}
+
+void run_task(worker* w, task* t, stack* here) noexcept {
+  settle(w, t, here);
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     observe_begin(w, t);
   if (w->draining.load(std::memory_order_relaxed) && skips_when_draining(*t)) [[unlikely]]
@@ -203,11 +209,18 @@ void run_task(worker* w, task* t, stack* here) noexcept {
 /// A task that asked for a stack of its own size leaves the loop for it.
 RAMIE_COLD void start_on_own_stack(worker* w, task* t) noexcept {
   stack* s = nullptr;
+  std::exception_ptr failure;
   try {
     s = acquire_stack(stack_class_of(t->extras.load(std::memory_order_relaxed)->stack_size, w->owner->stacks_guard()));
   } catch (const std::exception&) {
-    t->type->skip(*t, std::current_exception());
-    complete(t, w->running);
+    failure = std::current_exception();
+  }
+  if (failure != nullptr) {
+    stack* const here = w->running;
+    settle(w, t, here);  // destructors, and who hears of it, may wait
+    t->flags.fetch_or(task::ending_flag, std::memory_order_relaxed);
+    t->type->skip(*t, std::move(failure));
+    complete(t, here);
     worker::current()->finished.add();
     return;
   }
@@ -231,9 +244,7 @@ RAMIE_NOINLINE void run_observed(worker* w, task* t, stack* here) noexcept {
 
 /// R1 to R3.
 RAMIE_ALWAYS_INLINE void run_resident(worker* w, task* t, stack* here) noexcept {
-  t->where.store(here, std::memory_order_release);
-  t->home.store(w, std::memory_order_relaxed);
-  here->occupant.store(t, std::memory_order_release);
+  settle(w, t, here);
   if (w->observed_tasks.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     return run_observed(w, t, here);
   if (w->draining.load(std::memory_order_relaxed)) [[unlikely]]
@@ -300,7 +311,7 @@ RAMIE_NOINLINE void run_ready_residents() noexcept {
     } else if (next.resume != nullptr) {
       go(w, next.resume);
     } else if (next.job != nullptr) {
-      run_fork_job(w, next.job, next.job_run, next.job_owner);
+      run_fork_job(w, next.job, next.job_run, next.job_owner, 0);
     } else {
       // The runtime ends: back to the thread's own stack.
       stack* here = std::exchange(w->running, nullptr);
@@ -341,7 +352,7 @@ RAMIE_ALWAYS_INLINE bool is_empty(const exception_state& e) noexcept {
 RAMIE_ALWAYS_INLINE void put_aside(worker* w, exception_state& aside) noexcept {
   aside = *w->exceptions;
   if (!is_empty(aside)) [[unlikely]]
-    *w->exceptions = {};
+    w->exceptions->set({});
 }
 
 /// The last step before a switch.
@@ -425,7 +436,7 @@ stack* depart_to_others(worker_base* d, exception_state& aside) noexcept {
 void arrive(std::uintptr_t word, void* arrived_on, const exception_state& aside) noexcept {
   auto* w = static_cast<worker*>(arrived_on);
   if (!is_empty(aside)) [[unlikely]]
-    *w->exceptions = aside;
+    w->exceptions->set(aside);
   finish_switch(w, word);
 }
 

@@ -354,9 +354,8 @@ void scheduler::cancel_all() noexcept {
         inspect_and_cancel(
             of.here, s,
             [](const void* context, const void* occupant) {
-              auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
-              const worker* home = home_of(*waiting);
-              return home != nullptr && home->owner == context && !limits_of(*waiting, 0).shielded;
+              const worker* home = home_of(*static_cast<const task*>(occupant));
+              return home != nullptr && home->owner == context && !limits_of_wait(occupant).shielded;
             },
             of.self);
       },

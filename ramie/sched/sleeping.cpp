@@ -24,9 +24,9 @@ void sleeper::published_slowly(worker* w, std::size_t queued) noexcept {
   sample_deferral(*w);
 }
 
-void sleeper::published_ready_slowly(worker* w, std::size_t queued) noexcept {
+void sleeper::published_ready_slowly(worker* w) noexcept {
   if (!all_.steals) return;
-  if (worth_moving(all_, *w, queued)) idle_.wake_one(false, near(*w));
+  if (worth_moving(all_, *w, w->ready.size())) idle_.wake_one(false, near(*w));
   sample_deferral(*w);  // all the same: the judgement must not outlive its reason
 }
 

@@ -28,7 +28,7 @@ class sleeper {
   RAMIE_ALWAYS_INLINE void published_ready(worker* w) noexcept {
     light_fence();
     if (hint()) [[unlikely]]
-      published_ready_slowly(w, w->ready.size());
+      published_ready_slowly(w);  // last, with nothing to save before: in switches
   }
   /// Where any worker finds it. Any thread.
   void published_to_all() noexcept;
@@ -61,7 +61,7 @@ class sleeper {
 
  private:
   RAMIE_COLD void published_slowly(worker* w, std::size_t queued) noexcept;
-  RAMIE_NOINLINE void published_ready_slowly(worker* w, std::size_t queued) noexcept;
+  RAMIE_NOINLINE void published_ready_slowly(worker* w) noexcept;
   [[nodiscard]] const worker* near(const worker& w) const noexcept { return all_.near_first ? &w : nullptr; }
   void mark_fork_deques() noexcept;
   [[nodiscard]] bool work_in_sight(const worker& w) const noexcept;

@@ -20,12 +20,26 @@ struct fork_frame {
 
   word<std::uint64_t> state;
   word<fork_deque*> deque;
-  promoted_job* promoted;  // set with deque == dead_forks; null there: stolen before that
+  word<promoted_job*> promoted;  // set with deque == dead_forks; null there: stolen before that. R6: see keep_in_flight
 
   /// For waiters and wakers.
   [[nodiscard]] atomic_ref<std::uint64_t> shared_state() noexcept {
     return atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(&state)};
   }
+
+  /// In place of `promoted`, once another worker has claimed the job: exceptions in flight where it was promoted or, if
+  /// they are fewer, where it is joined (R6 in sched/fork_jobs.cpp). By the parent.
+  void keep_in_flight(std::uint32_t n) noexcept {
+    promoted.store_relaxed(reinterpret_cast<promoted_job*>(in_flight_unit * n + in_flight_mark));
+  }
+  /// What was kept, or `otherwise`. The parent's strand, and whoever looks at it.
+  [[nodiscard]] std::uint32_t in_flight_or(std::uint32_t otherwise) const noexcept {
+    const auto kept = reinterpret_cast<std::uintptr_t>(promoted.load_relaxed());
+    return (kept & in_flight_mark) == 0 ? otherwise : static_cast<std::uint32_t>(kept / in_flight_unit);
+  }
+
+ private:
+  static constexpr std::uintptr_t in_flight_mark = 1, in_flight_unit = 2;  // jobs have even addresses
 };
 
 /// A frame that need not lie on its fiber's stack, but belongs to something that does (a scope).

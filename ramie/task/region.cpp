@@ -8,6 +8,7 @@
 #include <ramie/task/scheduling.hpp>
 #include <ramie/task/strands.hpp>
 #include <ramie/task/task.hpp>
+#include <ramie/task/timer_queue.hpp>
 #include <ramie/task/wait.hpp>
 
 #include <algorithm>
@@ -31,11 +32,6 @@ RAMIE_NOINLINE region_chain& chain_of_thread() noexcept {
   static thread_local region_chain chain;
   asm volatile("");
   return chain;
-}
-
-/// Of the calling thread, whose worker `w` is.
-std::uint32_t in_flight_on(const worker_base* w) noexcept {
-  return w != nullptr ? w->exceptions->in_flight() : static_cast<std::uint32_t>(std::uncaught_exceptions());
 }
 
 bool lies_on(const stack& s, const void* place) noexcept {
@@ -74,6 +70,15 @@ bool inside_stopped(const task& t, const char* place, const char* fence, std::ui
   return false;
 }
 
+/// The exceptions in flight on the parent where it forked `t` (0: it is no strand), or where the scope was made that it
+/// is a child of.
+std::uint32_t in_flight_around(const task& t, std::uint32_t flags) noexcept {
+  if ((flags & task::child_flag) != 0) return scope_place_of(t).in_flight;
+  if ((flags & task::strand_flag) == 0) return 0;
+  const auto& strand = static_cast<const strand_task&>(t);
+  return strand.in_flight == 0 ? 0 : strand.frame->in_flight_or(strand.in_flight);
+}
+
 /// Adds the limits of the chain to `found`, from the regions around `place` outwards; raises `in_flight` to theirs.
 /// Returns the region that hides what lies further out, a shield or one from before the exceptions in flight, or null.
 const region* look_outwards(region_chain& chain, const void* place, std::uint32_t& in_flight, limits& found) noexcept {
@@ -91,7 +96,14 @@ const region* look_outwards(region_chain& chain, const void* place, std::uint32_
 
 }  // namespace
 
+/// Of the calling thread, whose worker `w` is.
+static std::uint32_t in_flight_on(const worker_base* w) noexcept {
+  return w != nullptr ? w->exceptions->in_flight() : static_cast<std::uint32_t>(std::uncaught_exceptions());
+}
+
 std::uint32_t exceptions_in_flight() noexcept { return in_flight_on(current_worker()); }
+
+bool limits::is_late() const noexcept { return deadline_ns != region::never && deadline_ns <= now_ns(); }
 
 limits limits_of(task& t, std::uint32_t in_flight) noexcept {
   limits found;
@@ -113,7 +125,6 @@ limits limits_of(task& t, std::uint32_t in_flight) noexcept {
     }
     if (last != nullptr || in_flight != 0 || (flags & task::ending_flag) != 0) {
       found.shielded = !found.stopped;
-      found.inside_shield = at != &t;
       return found;
     }
     if ((flags & task::stop_flag) != 0) {
@@ -121,9 +132,34 @@ limits limits_of(task& t, std::uint32_t in_flight) noexcept {
       found.by_scope = false;
     }
     inner = (flags & task::strand_flag) != 0 ? at : nullptr;
-    in_flight = (flags & task::child_flag) != 0 ? scope_place_of(*at).in_flight : 0;
+    in_flight = in_flight_around(*at, flags);
   }
   return found;
+}
+
+limits limits_of_wait(const void* occupant) noexcept {
+  auto& t = *const_cast<task*>(static_cast<const task*>(occupant));
+  return limits_of(t, t.where.load(std::memory_order_relaxed)->waiting->in_flight());
+}
+
+void cancel_if_over(const inspection& during, stack& s) noexcept {
+  inspect_and_cancel(
+      during, s,
+      [](const void*, const void* occupant) {
+        const limits bounds = limits_of_wait(occupant);
+        return bounds.stopped || bounds.is_late();
+      },
+      nullptr);
+}
+
+void cancel_strands_if_over(const inspection& during, const stack& top) noexcept {
+  visit_strands(
+      top,
+      [](void* in, stack& at) {
+        cancel_if_over(*static_cast<const inspection*>(in), at);
+        return true;
+      },
+      const_cast<inspection*>(&during));
 }
 
 bool is_unlimited(const task& t) noexcept {
@@ -187,14 +223,7 @@ void add_stopped(stopped_scope& s) noexcept {
       const void* const place = fork_place(*there);
       if (place != nullptr && !std::less<const void*>{}(place, stop.of.place + stop.of.size)) return false;
     }
-    inspect_and_cancel(
-        stop, at,
-        [](const void*, const void* occupant) {
-          auto* waiting = const_cast<task*>(static_cast<const task*>(occupant));
-          return (waiting->flags.load(std::memory_order_relaxed) & task::limited) != 0 &&
-                 limits_of(*waiting, 0).stopped;
-        },
-        nullptr);
+    cancel_if_over(stop, at);
     return true;
   };
   look(&here, owners);

@@ -10,8 +10,9 @@
 // While an exception unwinds the stack, destructors must be able to wait without a second one. So each region and each
 // scope keeps the number of exceptions in flight when it was made. Code that runs with a higher number is clean-up:
 // regions and scopes of that number count, and all that lies further out is hidden, as by a shield. A scope's child
-// that is a fiber has the number of its scope. A fork job that another worker took has none of its own, only those of
-// the regions around it. What the library destroys (ending_flag, quiet_region) is clean-up, too.
+// that is a fiber has the number of its scope. Fork jobs are not stolen from a fiber with exceptions in flight (T5 of
+// queue/fork_deque.hpp), and those that are promoted there take the number along (R6 of sched/fork_jobs.cpp). What the
+// library destroys (ending_flag, quiet_region) is clean-up, too.
 //
 // A strand (a fork job that another worker took, or a scope's child that is a fiber of its own) is in those regions
 // of its parent that enclose the fork, or the scope. They are the ones that lie above the frame of the fork, or the
@@ -28,6 +29,8 @@
 
 namespace ramie::detail {
 
+class inspection;
+struct stack;
 struct task;
 
 struct region {
@@ -49,18 +52,26 @@ struct region_chain {
 /// What bounds a wait.
 struct limits {
   std::int64_t deadline_ns = region::never;
-  bool stopped = false;        // asked to stop, and not shielded
-  bool by_scope = false;       // and only by a scope that failed, or was cancelled
-  bool shielded = false;       // nothing from outside may end it; an inner deadline may
-  bool inside_shield = false;  // shielded by an ancestor: a request to this strand, or a scope inside the shield, may
+  bool stopped = false;   // asked to stop, and not shielded
+  bool by_scope = false;  // and only by a scope that failed, or was cancelled
+  bool shielded = false;  // nothing from outside may end it; a deadline, or a scope, that is inside may
+
+  /// Has the deadline passed?
+  [[nodiscard]] bool is_late() const noexcept;
 };
 
 /// The exceptions in flight on the calling fiber or thread: thrown, and not caught yet.
 [[nodiscard]] std::uint32_t exceptions_in_flight() noexcept;
 
-/// The limits of the code that runs, or waits, as `t`, with that many exceptions in flight. Any thread that keeps `t`
-/// alive; another than its own asks about waits that can be cancelled, and passes 0.
+/// The limits of the code that runs as `t`, with that many exceptions in flight. Any thread that keeps `t` alive.
 limits limits_of(task& t, std::uint32_t in_flight) noexcept;
+/// Those of the wait that `t` is in, by an inspector that holds its stack.
+limits limits_of_wait(const void* occupant) noexcept;
+/// Ends the cancellable wait that `s` is in, with wake_reason::cancelled, if its occupant is stopped, or late. Any
+/// thread; does not suspend.
+void cancel_if_over(const inspection& during, stack& s) noexcept;
+/// The same for the waits of all strands below the task on `top`.
+void cancel_strands_if_over(const inspection& during, const stack& top) noexcept;
 /// True if nothing bounds it: no region, no stopped scope, no stop request, no end. A cheaper check for the usual
 /// case. As above.
 bool is_unlimited(const task& t) noexcept;

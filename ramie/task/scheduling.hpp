@@ -24,6 +24,15 @@ struct exception_state {
 
   /// Thrown, and not caught yet.
   [[nodiscard]] std::uint32_t in_flight() const noexcept { return static_cast<std::uint32_t>(uncaught); }
+  /// The thread's own; a thief may look meanwhile, or just before.
+  void set(const exception_state& to) noexcept {
+    caught = to.caught;
+    __atomic_store_n(&uncaught, to.uncaught, __ATOMIC_RELAXED);
+  }
+  /// in_flight, by a thief (T5 of queue/fork_deque.hpp).
+  [[nodiscard]] std::uint32_t in_flight_elsewhere() const noexcept {
+    return static_cast<std::uint32_t>(__atomic_load_n(&uncaught, __ATOMIC_RELAXED));
+  }
 };
 
 /// What to do with the stack that was left, once its context is complete. Travels in the low bits of its

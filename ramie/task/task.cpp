@@ -45,7 +45,7 @@ namespace {
 /// Null if it is no strand.
 strand_link* link_of(task& t) noexcept {
   const std::uint32_t flags = t.flags.load(std::memory_order_relaxed);
-  if ((flags & task::child_flag) != 0) return const_cast<strand_link*>(&scope_place_of(t).link);
+  if ((flags & task::child_flag) != 0) return &scope_place_of(t).link;
   return (flags & task::strand_flag) != 0 ? &static_cast<strand_task&>(t).link : nullptr;
 }
 }  // namespace
@@ -56,8 +56,6 @@ void begin_strand(task& strand) noexcept {
               *strand.where.load(std::memory_order_relaxed));
 }
 
-void end_strand(task& strand) noexcept { unlink_strand(*link_of(strand)); }
-
 void request_stop(task& t) noexcept {
   t.flags.fetch_or(task::stop_flag, std::memory_order_acq_rel);
   if (task_extras* extras = t.extras.load(std::memory_order_acquire); extras != nullptr && extras->stop)
@@ -65,22 +63,14 @@ void request_stop(task& t) noexcept {
   inspection here;  // its fence also orders this against a fiber that arms a wait and then looks at the flag
   stack* const s = t.where.load(std::memory_order_acquire);
   if (s == nullptr) return;
-  wake_cancelled(here, *s, &t);
+  // Unless it is shielded from the request.
+  inspect_and_cancel(
+      here, *s,
+      [](const void* whom, const void* occupant) { return occupant == whom && limits_of_wait(occupant).stopped; }, &t);
   // It is not there yet, or not any more: a strand of it that did not see the flag would have been linked after it
   // came.
   if (s->occupant.load(std::memory_order_relaxed) != &t) return;
-  visit_strands(
-      *s,
-      [](void* during, stack& at) {
-        inspect_and_cancel(
-            *static_cast<const inspection*>(during), at,
-            [](const void*, const void* occupant) {  // unless it is shielded from the request
-              return limits_of(*const_cast<task*>(static_cast<const task*>(occupant)), 0).stopped;
-            },
-            nullptr);
-        return true;
-      },
-      &here);
+  cancel_strands_if_over(here, *s);
 }
 
 failure_rank rank_of(const std::exception_ptr& failure) noexcept {

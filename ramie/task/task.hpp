@@ -93,7 +93,8 @@ struct fork_frame;
 /// The task of a stolen fork job; lives on the stack it runs on.
 struct strand_task : task {
   const fork_frame* frame = nullptr;
-  std::uint64_t run = 0;  // what the frame's `state` holds until its owner waits
+  std::uint64_t run = 0;        // what the frame's `state` holds until its owner waits
+  std::uint32_t in_flight = 0;  // exceptions, when the job was promoted (R6 in sched/fork_jobs.cpp)
   strand_link link;
 };
 
@@ -104,8 +105,11 @@ struct scope_place {
   std::uint32_t in_flight = 0;  // exceptions, when the scope was made (region.hpp)
   strand_link link;
 };
+[[nodiscard]] inline scope_place& scope_place_of(task& t) noexcept {
+  return *reinterpret_cast<scope_place*>(reinterpret_cast<char*>(&t) + sizeof(task));
+}
 [[nodiscard]] inline const scope_place& scope_place_of(const task& t) noexcept {
-  return *reinterpret_cast<const scope_place*>(reinterpret_cast<const char*>(&t) + sizeof(task));
+  return scope_place_of(const_cast<task&>(t));
 }
 
 inline constexpr std::size_t task_alignment = 16;       // of blocks from the caches
@@ -120,9 +124,8 @@ void destroy_task(task* t) noexcept;
 /// std::bad_alloc.
 task_extras& extras_of(task& t);
 
-/// N1 of strands.hpp, for a strand that has a parent.
+/// N1 of strands.hpp, for a strand that has a parent. It ends with unlink_strand.
 void begin_strand(task& strand) noexcept;
-void end_strand(task& strand) noexcept;
 
 /// Sets the stop flag and wakes the fiber, and strands that run its fork jobs, where they wait cancellably. The caller
 /// keeps `t` alive.

@@ -16,7 +16,6 @@
 
 #include <array>
 #include <cstddef>
-#include <exception>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -254,17 +253,6 @@ inspection::inspection() noexcept {
 
 inspection::~inspection() { inspectors.fetch_sub(1, std::memory_order_release); }
 
-bool wake_cancelled(const inspection&, stack& s, const void* occupant) noexcept {
-  // If the occupant changes after this look, so has the epoch, and the step fails.
-  const auto is_theirs = [&](std::uint32_t word) {
-    return (word & cancellable) != 0 && s.occupant.load(std::memory_order_relaxed) == occupant;
-  };
-  std::uint32_t before;
-  if (!take(s, before, is_theirs, end_by(wake_reason::cancelled))) return false;
-  go_on(&s, before, wake_reason::cancelled);
-  return true;
-}
-
 bool inspect_and_cancel(const inspection&, stack& s, bool (*ours)(const void*, const void*),
                         const void* context) noexcept {
   // Also if it is only just arming.
@@ -297,6 +285,7 @@ const char scope_reason[] = "scope";
 
 RAMIE_NOINLINE void wait::begin_of_thread(kind k) noexcept {
   mode_ = mode::thread;
+  in_flight_ = 0;
   self_ = thread_descriptor();
   since_ns_ = 0;
   time_ns_ = region::never;
@@ -316,10 +305,9 @@ wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fibe
   task* t = w->task_on_stack();
   RAMIE_ASSERT(t != nullptr, "a worker's own code tried to suspend");
   t->home.store(w, std::memory_order_relaxed);
-  std::uint32_t flags = static_cast<std::uint32_t>(k) | static_cast<std::uint32_t>(by);
-  // A destructor that runs during stack unwinding must be able to wait without a second exception.
-  if (w->exceptions->in_flight() != 0) [[unlikely]]
-    flags &= ~cancellable;
+  const std::uint32_t flags = static_cast<std::uint32_t>(k) | static_cast<std::uint32_t>(by);
+  // A destructor that runs during stack unwinding must be able to wait without a second exception (limits_of).
+  in_flight_ = w->exceptions->in_flight();
   if ((t->flags.load(std::memory_order_relaxed) & task::limited) != 0) [[unlikely]] {
     begin_limited(*t, k, flags);
     return;
@@ -329,22 +317,15 @@ wait::wait(kind k, const wait_site& site, wakers by) noexcept : mode_{mode::fibe
   light_fence();
   if ((t->flags.load(std::memory_order_relaxed) & (task::stop_flag | task::limited)) != 0 ||
       w->draining.load(std::memory_order_relaxed)) [[unlikely]]
-    look_at_limits(*t, 0);
+    look_at_limits(*t);
 }
 
-/// `flags` are without `cancellable` while the fiber unwinds: nobody else ends the wait then, but a deadline that was
-/// opened since does, and a scope that has failed since.
+/// Strands come here too, most often with no limits around them.
 RAMIE_NOINLINE void wait::begin_limited(task& t, kind k, std::uint32_t flags) noexcept {
-  // Strands come here too, most often with no limits around them.
-  if ((flags & cancellable) != 0 && !is_unlimited(t)) {
-    const limits bounds = limits_of(t, 0);
-    if (bounds.shielded && !bounds.inside_shield) flags &= ~cancellable;
-  }
   arm(flags);
   if (k != kind::cancellable) return;
   light_fence();
-  const worker_base* const w = current_worker();
-  if (!is_unlimited(t) || w->draining.load(std::memory_order_relaxed)) look_at_limits(t, w->exceptions->in_flight());
+  if (!is_unlimited(t) || current_worker()->draining.load(std::memory_order_relaxed)) look_at_limits(t);
 }
 
 RAMIE_ALWAYS_INLINE void wait::arm(std::uint32_t flags) noexcept {
@@ -356,8 +337,8 @@ RAMIE_ALWAYS_INLINE void wait::arm(std::uint32_t flags) noexcept {
   self_->wait_word.store((word & ~(epoch_unit - 1)) | flags | armed, std::memory_order_release);
 }
 
-RAMIE_NOINLINE void wait::look_at_limits(task& t, std::uint32_t in_flight) noexcept {
-  const limits bounds = limits_of(t, in_flight);
+RAMIE_NOINLINE void wait::look_at_limits(task& t) noexcept {
+  const limits bounds = limits_of(t, in_flight_);
   if (bounds.deadline_ns != region::never) {
     since_ns_ = time_ns_;
     mode_ = mode::limited_fiber;
@@ -365,8 +346,7 @@ RAMIE_NOINLINE void wait::look_at_limits(task& t, std::uint32_t in_flight) noexc
   }
   // Acquire: what was written before the shutdown, for the fiber that hears of it here.
   const bool draining = current_worker()->draining.load(std::memory_order_acquire);
-  if (bounds.stopped || (draining && !bounds.shielded) ||
-      (bounds.deadline_ns != region::never && bounds.deadline_ns <= now_ns())) {
+  if (bounds.stopped || (draining && !bounds.shielded) || bounds.is_late()) {
     wake(ref_, wake_reason::cancelled);
     note_refused_wait(t, *site_);
   }
@@ -400,7 +380,7 @@ wake_reason wait::suspend_fiber() {
     }
     if (state != armed || suspend_out_of_line(current_worker(), after_switch::park)) break;
     // No stack for the rest of the worker's work.
-    if ((word & cancellable) != 0) {
+    if ((word & cancellable) != 0 && !limits_here().shielded) {
       if (!withdraw()) continue;
       throw resource_error{
           "ramie: cannot suspend: no stack available for the worker's other work (limits: vm.max_map_count, "

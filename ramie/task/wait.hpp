@@ -115,12 +115,8 @@ class inspection {
   inspection& operator=(const inspection&) = delete;
 };
 
-/// Claims whatever cancellable wait `s` is in at the moment, provided that `occupant` is on it. Any thread; does not
-/// suspend.
-bool wake_cancelled(const inspection& during, stack& s, const void* occupant) noexcept;
-
 /// Claims the cancellable wait that `s` is in, if `ours(occupant)` says so; the occupant stays in place meanwhile. True
-/// if it did. Any thread; does not suspend.
+/// if it did. Any thread; does not suspend. Such a wait may be shielded: limits_of_wait (region.hpp) knows.
 bool inspect_and_cancel(const inspection& during, stack& s, bool (*ours)(const void* context, const void* occupant),
                         const void* context) noexcept;
 
@@ -151,12 +147,14 @@ class wait {
   }
 
   /// Arms (W1). A cancellable wait of a fiber that was asked to stop is over at once, with wake_reason::cancelled;
-  /// while the fiber unwinds, only a deadline that was opened since ends it (region.hpp).
+  /// while the fiber unwinds, only a deadline or a scope that was opened since ends it (region.hpp).
   explicit wait(kind k, const wait_site& site = unknown_site, wakers by = wakers::any) noexcept;
   wait(const wait&) = delete;
   wait& operator=(const wait&) = delete;
 
   [[nodiscard]] waiter_ref ref() const noexcept { return ref_; }
+  /// Exceptions in flight on the waiter when it began. Its own thread, or with the stack held.
+  [[nodiscard]] std::uint32_t in_flight() const noexcept { return in_flight_; }
 
   /// Withdraws the wait before `suspend`. False if it was claimed: then `suspend` returns at once, and must be called.
   bool withdraw() noexcept;
@@ -191,13 +189,14 @@ class wait {
   void begin_of_thread(kind k) noexcept;
   void begin_limited(task& t, kind k, std::uint32_t flags) noexcept;
   void admit_others() noexcept;
-  void look_at_limits(task& t, std::uint32_t in_flight) noexcept;
+  void look_at_limits(task& t) noexcept;
 
   static constexpr wait_site unknown_site{"unknown", {}};
 
   stack* self_;
   waiter_ref ref_;
   mode mode_;
+  std::uint32_t in_flight_;
   // In mode::fiber: when it began. Otherwise: the limit of the enclosing regions.
   std::int64_t time_ns_;
   const wait_site* site_;

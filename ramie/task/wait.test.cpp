@@ -15,6 +15,11 @@
 namespace ramie::detail {
 namespace {
 
+/// Claims what `occupant` waits for on `s`.
+bool wake_cancelled(const inspection& during, stack& s, const void* occupant) {
+  return inspect_and_cancel(during, s, [](const void* whom, const void* there) { return whom == there; }, occupant);
+}
+
 using namespace std::chrono_literals;
 using testing::countdown;
 using testing::hold_until;

@@ -55,8 +55,9 @@
 // of the destination in W3, decide only whether to switch, to wait or to make ready: they are relaxed, as are all steps
 // whose winner needs no more than to be the only one (the removal of `early`, the mark put back by W7 after the word).
 //
-// Cancellation: the canceller sets a flag of the task, issues a heavy fence (that of W7), and then claims what it finds
-// armed and cancellable. The fiber arms, issues a light fence, and then looks at the flag. One of them sees the other.
+// Cancellation: the canceller sets a flag of the task, issues a heavy fence (that of W7), and then holds what it finds
+// armed and cancellable, and claims it if nothing shields it (limits_of_wait in region.hpp). The fiber arms, issues a
+// light fence, and then looks at the flag. One of them sees the other.
 #pragma once
 
 #include <ramie/base/config.hpp>

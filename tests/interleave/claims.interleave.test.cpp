@@ -216,7 +216,9 @@ void cancel_one_occupant() {
           continue;
         }
         const detail::inspection here;
-        detail::wake_cancelled(here, *where.load(std::memory_order_relaxed), whom);
+        detail::inspect_and_cancel(
+            here, *where.load(std::memory_order_relaxed),
+            [](const void* context, const void* occupant) { return context == occupant; }, whom);
       }
     }};
   }

@@ -4,6 +4,7 @@
 #include <ramie/machine/fence.hpp>
 #include <ramie/queue/fork_deque.hpp>
 #include <ramie/queue/spawn_deque.hpp>
+#include <ramie/task/scheduling.hpp>
 #include <ramie/task/task.hpp>
 #include <ramie/task/wait.hpp>
 
@@ -92,6 +93,7 @@ TEST(spawn_deque, believed_empty_too_early_is_found) {
 }
 
 /// Two jobs at a time, the younger one joined first. Each is new, so that what a thief finds of it is from this fork.
+/// The second two are forked while an exception is in flight.
 void contest_for_jobs() {
   detail::init_fences();
   if (!detail::asymmetric_fences) return;  // joins then need the scheduler
@@ -107,6 +109,8 @@ void contest_for_jobs() {
   deque.bottom.store_relaxed(deque.base);
   for (detail::fork_frame& f : all) f.state.store_relaxed(0);
   for (detail::fork_slot& s : slots) s.store_relaxed(nullptr);
+  detail::exception_state exceptions{};
+  deque.exceptions = &exceptions;
   std::size_t stolen = 0;
   std::size_t taken_back = 0;
   {
@@ -121,6 +125,7 @@ void contest_for_jobs() {
           job = f->state.load_relaxed();
         }
         check(job == reinterpret_cast<std::uint64_t>(run), "a job is stolen before it is there");
+        check(f < &all[2], "a job of a clean-up is stolen");
         ++stolen;
         const std::uint64_t waiting = f->shared_state().exchange(detail::fork_frame::done, std::memory_order_acq_rel);
         if (waiting != job) wake(detail::waiter_ref::from_bits(waiting));
@@ -135,6 +140,7 @@ void contest_for_jobs() {
       }
     };
     for (std::size_t i = 0; i < all.size(); i += 2) {
+      exceptions.uncaught = i / 2;
       detail::fork_slot* const older = fork_push(deque, all[i], run);
       detail::fork_slot* const younger = fork_push(deque, all[i + 1], run);
       join(all[i + 1], younger);
@@ -147,6 +153,9 @@ void contest_for_jobs() {
 TEST(fork_deque, loses_and_doubles_nothing) { expect_sound("fork deque", {.seeds = 200'000}, contest_for_jobs); }
 TEST(fork_deque, without_its_fence_is_found) {
   expect_found(plant::fork_deque_no_fence, "fork deque, no fence", {.seeds = 20'000}, contest_for_jobs);
+}
+TEST(fork_deque, that_gives_jobs_of_a_clean_up_away_is_found) {
+  expect_found(plant::fork_stolen_in_clean_up, "fork deque, stolen in clean-up", {.seeds = 20'000}, contest_for_jobs);
 }
 TEST(fork_deque, whose_joins_publish_nothing_is_found) {
   expect_found(plant::fork_join_unordered, "fork deque, unordered joins", {.seeds = 500'000}, contest_for_jobs);

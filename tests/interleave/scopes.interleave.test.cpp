@@ -100,12 +100,13 @@ void begin_a_tree(scope& s, channel<int>& never) {
       below.join();
     });
 }
-void stop_a_tree() {
+void stop_a_tree(bool from_within) {
   runtime rt{workers(2)};
   channel<int> never;
   auto top = rt.spawn([&] {
     scope s;
     begin_a_tree(s, never);
+    if (from_within) s.spawn(fiber_options{}, [&s] { s.cancel(); });
     s.join();
   });
   if (pick(2) == 0) wait_a_little();
@@ -115,6 +116,7 @@ void stop_a_tree() {
   } catch (const cancelled&) {
   }
 }
+void stop_a_tree_once() { stop_a_tree(false); }
 void cancel_a_tree() {
   channel<int> never;
   scope s;
@@ -124,12 +126,12 @@ void cancel_a_tree() {
   s.join();
 }
 TEST(trees, are_stopped_whole) {
-  expect_sound("a tree is stopped", {.seeds = 2000, .time_flies = false}, stop_a_tree);
+  expect_sound("a tree is stopped", {.seeds = 2000, .time_flies = false}, stop_a_tree_once);
   expect_sound("a tree is cancelled", {.seeds = 2000, .time_flies = false}, in_runtime(cancel_a_tree));
 }
 TEST(trees, whose_strands_end_beside_a_walk_are_found) {
   expect_found(plant::pinned_strand_unlinked, "a tree is stopped, links not pinned",
-               {.seeds = 50'000, .time_flies = false}, stop_a_tree);
+               {.seeds = 50'000, .time_flies = false}, stop_a_tree_once);
 }
 TEST(trees, that_are_walked_without_a_fence_are_found) {
   expect_found(plant::cancelled_unfenced, "a tree is cancelled, no fence", {.seeds = 50'000, .time_flies = false},
@@ -141,24 +143,35 @@ TEST(trees, whose_strands_are_not_linked_are_found) {
 }
 
 /// Two stops at once, one of them by a strand of the tree.
-void stop_a_tree_twice() {
-  runtime rt{workers(2)};
-  channel<int> never;
-  auto top = rt.spawn([&] {
-    scope s;
-    begin_a_tree(s, never);
-    s.spawn(fiber_options{}, [&s] { s.cancel(); });
-    s.join();
-  });
-  if (pick(2) == 0) wait_a_little();
-  top.request_stop();
-  try {
-    top.join();
-  } catch (const cancelled&) {
-  }
-}
+void stop_a_tree_twice() { stop_a_tree(true); }
 TEST(trees, are_stopped_by_two_at_once) {
   expect_sound("a tree is stopped from above and from within", {.seeds = 3000, .time_flies = false}, stop_a_tree_twice);
+}
+
+/// The owner waits for something else when a child fails.
+void fail_beside_a_body() {
+  channel<int> never;
+  bool ended = false;
+  try {
+    in_scope([&](scope& s) {
+      s.spawn(fiber_options{}, [] {
+        if (pick(2) == 0) this_fiber::yield();
+        throw 1;
+      });
+      if (pick(2) == 0) this_fiber::yield();
+      never.recv();
+    });
+  } catch (int) {
+    ended = true;
+  }
+  check(ended, "the child's failure did not come out");
+}
+TEST(bodies, end_when_a_child_fails) {
+  expect_sound("a child fails beside its body", {.seeds = 3000, .time_flies = false}, in_runtime(fail_beside_a_body));
+}
+TEST(bodies, that_are_not_looked_at_after_a_fence_are_found) {
+  expect_found(plant::cancelled_unfenced, "a child fails beside its body, no fence",
+               {.seeds = 50'000, .time_flies = false}, in_runtime(fail_beside_a_body));
 }
 
 /// Someone else cancels it, before, while or after it is joined; it is used again, beside a scope that stays stopped.
