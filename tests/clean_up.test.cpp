@@ -1,10 +1,12 @@
 // Clean-up: waits where no exception could travel to whoever asked the fiber to stop. They last, whatever the cause,
 // and so do those of the children that they start; what was opened inside counts all the same. A table: every kind of
 // wait, in every kind of clean-up, for every cause.
-#include <ramie/machine/test_options.hpp>
 #include <ramie/ramie.hpp>
 
 #include <gtest/gtest.h>
+
+#include "clean_up_waits.hpp"
+#include "on_workers.hpp"
 
 #include <array>
 #include <atomic>
@@ -22,40 +24,10 @@ namespace ramie {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// What the waits wait for, from a thread that no runtime stops.
-class supplier {
- public:
-  channel<int> values{1};
-  counting_semaphore<> turns{0};
-
-  ~supplier() {
-    over_ = true;
-    thread_.join();
-  }
-
- private:
-  std::atomic<bool> over_{false};
-  std::thread thread_{[this] {
-    while (!over_) {
-      std::this_thread::sleep_for(300us);
-      static_cast<void>(values.try_send(1));
-      turns.release();
-    }
-  }};
-};
-
-struct wait_kind {
-  const char* name;
-  void (*wait)(supplier&);
-};
-const std::array wait_kinds{
-    wait_kind{"sleep", [](supplier&) { this_fiber::sleep_for(500us); }},
-    wait_kind{"recv", [](supplier& s) { s.values.recv(); }},
-    wait_kind{"select", [](supplier& s) { select(on_recv(s.values, [](std::optional<int>) {})); }},
-    wait_kind{"acquire", [](supplier& s) { s.turns.acquire(); }},
-    wait_kind{"blocking", [](supplier&) { blocking([] { std::this_thread::sleep_for(500us); }); }},
-};
+using all_waits::at_end;
+using all_waits::supplier;
+using all_waits::wait_kind;
+using all_waits::wait_kinds;
 
 /// Whether the fiber is stopped before its clean-up begins, or while that waits.
 bool stopped_before = true;
@@ -79,32 +51,22 @@ void wait_and_go_on() {
 struct clean_up {
   supplier& from;
   std::atomic<int>& lasted;
+  bool at_an_ordinary_end = false;  // what asks there is told of what its caller is asked
 
   void operator()() const {
     may_be_stopped = true;
     for (const wait_kind& k : wait_kinds) {
       k.wait(from);
       ++lasted;
+      this_fiber::throw_if_stopped();
+      if (at_an_ordinary_end) continue;
       EXPECT_FALSE(this_fiber::stop_requested()) << k.name;
       EXPECT_EQ(this_fiber::why_stopped(), this_fiber::stop_cause::none) << k.name;
       EXPECT_EQ(this_fiber::deadline(), std::nullopt) << k.name;
-      this_fiber::throw_if_stopped();
     }
   }
 };
 constexpr int each = static_cast<int>(wait_kinds.size());
-
-/// Does something when it is destroyed, unless it was moved from.
-template <class F>
-struct at_end {
-  std::optional<F> f;
-  explicit at_end(F call) : f{std::move(call)} {}
-  at_end(at_end&& other) noexcept : f{std::move(other.f)} { other.f.reset(); }
-  at_end& operator=(at_end&&) = delete;
-  ~at_end() {
-    if (f) (*f)();
-  }
-};
 
 struct place {
   const char* name;
@@ -293,6 +255,31 @@ const std::array places{
             while (!may_be_stopped) this_fiber::yield();  // it has begun
             wait_to_be_stopped();
           }},
+    place{"destructor_at_an_ordinary_end", 1, false,
+          [](clean_up c) {
+            c.at_an_ordinary_end = true;
+            const at_end end{c};
+            wait_and_go_on();
+          }},
+    place{"noexcept_function", 1, false,
+          [](clean_up c) {
+            c.at_an_ordinary_end = true;
+            const auto ends = [&]() noexcept { c(); };
+            wait_and_go_on();
+            ends();
+          }},
+    place{"noexcept_function_in_a_deadline", 1, false,
+          [](clean_up c) {
+            c.at_an_ordinary_end = true;
+            wait_and_go_on();
+            const at_end end{[c] { with_timeout(1h, c); }};
+          }},
+    place{"deleter", 1, false,
+          [](clean_up c) {
+            c.at_an_ordinary_end = true;
+            const std::shared_ptr<void> end{nullptr, [c](void*) { c(); }};
+            wait_and_go_on();
+          }},
     place{"completion_of_a_barrier", 1, false,
           [](clean_up c) {
             wait_and_go_on();
@@ -376,28 +363,8 @@ const std::array causes{
           }},
 };
 
-class clean_ups : public ::testing::TestWithParam<std::tuple<int, bool>> {
- protected:
-  static runtime_options options() {
-    runtime_options o;
-    o.workers = std::get<0>(GetParam());
-    return o;
-  }
-  template <class F>
-  static void run(F f) {
-    runtime{options()}.run(f);
-  }
-
- private:
-  detail::with_test_options migrating_{{.migrate_always = std::get<1>(GetParam())}};
-};
-INSTANTIATE_TEST_SUITE_P(workers, clean_ups,
-                         ::testing::Values(std::tuple{1, false}, std::tuple{2, false}, std::tuple{8, false},
-                                           std::tuple{2, true}),
-                         [](const auto& p) {
-                           return "w" + std::to_string(std::get<0>(p.param)) +
-                                  (std::get<1>(p.param) ? "_migrating" : "");
-                         });
+using clean_ups = on_workers;
+INSTANTIATE_TEST_SUITE_P(workers, clean_ups, on_workers::all(), &on_workers::name);
 
 TEST_P(clean_ups, last_wherever_they_are_and_whatever_stops_their_fiber) {
   supplier from;
@@ -480,6 +447,54 @@ TEST_P(clean_ups, heed_deadlines_that_were_opened_inside) {
       });
       EXPECT_EQ(this_fiber::deadline(), outer);
     });
+  });
+}
+
+/// A function of its own: handlers that become a part of the fiber's function hide the destructor
+/// (context/no_throw.hpp).
+RAMIE_NOINLINE void wait_within_limits(int& late, int& failed) {
+  // Twice, since what was open before the first one does not count for the second.
+  for (int i = 0; i < 2; ++i) {
+    try {
+      with_timeout(500us, [] { this_fiber::sleep_for(1h); });
+    } catch (const timeout_error&) {
+      ++late;
+    }
+  }
+  with_timeout(1h, [&] {
+    try {
+      with_timeout(500us, [] { with_timeout(1h, [] { this_fiber::sleep_for(1h); }); });
+    } catch (const timeout_error&) {
+      ++late;
+    }
+  });
+  try {
+    shield([] {
+      in_scope([](body_scope& s) {
+        s.spawn(fiber_options{}, [] { throw std::logic_error{"fails"}; });
+        this_fiber::sleep_for(1h);
+      });
+    });
+  } catch (const std::logic_error&) {
+    ++failed;
+  }
+}
+
+TEST_P(clean_ups, at_an_ordinary_end_heed_what_was_opened_inside) {
+  stopped_before = true;
+  may_be_stopped = false;
+  run([] {
+    int late = 0;
+    int failed = 0;
+    auto h = spawn([&] {
+      const at_end end{[&] { wait_within_limits(late, failed); }};
+      wait_and_go_on();
+    });
+    while (!may_be_stopped) this_fiber::yield();
+    h.request_stop();
+    h.join();
+    EXPECT_EQ(late, 3);
+    EXPECT_EQ(failed, 1);
   });
 }
 

@@ -1,15 +1,14 @@
 // Halves and children that begin elsewhere while a destructor of their parent's waits, during unwinding, and go on when
 // that is over: they may have been forked in the clean-up, so they are not stopped; once they are joined it is clear
 // that they were not, and they are.
-#include <ramie/machine/test_options.hpp>
 #include <ramie/ramie.hpp>
 
 #include <gtest/gtest.h>
 
+#include "on_workers.hpp"
+
 #include <atomic>
 #include <chrono>
-#include <string>
-#include <tuple>
 #include <utility>
 
 namespace ramie {
@@ -17,25 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class late_halves : public ::testing::TestWithParam<std::tuple<int, bool>> {
- protected:
-  template <class F>
-  static void run(F f) {
-    runtime_options o;
-    o.workers = std::get<0>(GetParam());
-    runtime{o}.run(f);
-  }
-
- private:
-  detail::with_test_options migrating_{{.migrate_always = std::get<1>(GetParam())}};
-};
-INSTANTIATE_TEST_SUITE_P(workers, late_halves,
-                         ::testing::Values(std::tuple{1, false}, std::tuple{2, false}, std::tuple{8, false},
-                                           std::tuple{2, true}),
-                         [](const auto& p) {
-                           return "w" + std::to_string(std::get<0>(p.param)) +
-                                  (std::get<1>(p.param) ? "_migrating" : "");
-                         });
+using late_halves = on_workers;
+INSTANTIATE_TEST_SUITE_P(workers, late_halves, on_workers::all(), &on_workers::name);
 
 struct own_end {};
 

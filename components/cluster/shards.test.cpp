@@ -125,7 +125,9 @@ TEST(shards, of_a_frozen_node_are_not_used_by_it_when_it_goes_on) {
     other.signal(SIGCONT);
     // It takes part again, by a new lease; the key comes back to it, or stays; either way there is one actor.
     until([&] { return count(here.owners())["other"] != 0; });
-    EXPECT_EQ(here.of(key).ask_for(60s, total{}).value, 0);
+    // If its connection outlived that, what it had not read is sent on to the owner (G3 of shards.cpp).
+    const auto value = here.of(key).ask_for(60s, total{}).value;
+    EXPECT_TRUE(value >= 0 && value <= 10) << value;
   });
 }
 

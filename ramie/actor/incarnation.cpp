@@ -45,6 +45,7 @@
 #include <ramie/base/assert.hpp>
 #include <ramie/fiber/fiber_task.hpp>
 #include <ramie/sched/residents.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/worker/worker.hpp>
 
@@ -370,7 +371,7 @@ bool actor_cell::join(const steady::time_point* deadline, bool incarnation, std:
     throw;
   }
   leave();
-  if (why == wake_reason::cancelled) throw cancelled{};
+  if (why == wake_reason::cancelled) return begin_again([&] { return join(deadline, incarnation, from); });
   return why == wake_reason::event;
 }
 

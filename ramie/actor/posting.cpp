@@ -164,30 +164,33 @@ bool actor_cell::has_room() noexcept {
   return x == nullptr || x->capacity == 0 || mail_count() < x->capacity;
 }
 
+namespace {
+/// A message that waits for room. Not a handler, as until_submitted.
+struct until_posted {
+  actor_cell& by;
+  message* m;
+  ~until_posted() {
+    if (m != nullptr) by.discard_all(m, letter_fate::full);
+  }
+};
+}  // namespace
+
 tell_status actor_cell::post_until(message* m, const steady::time_point& deadline) {
   for (;;) {
     const tell_status outcome = try_post(m, false);
     if (outcome != tell_status::full || !blocks_senders()) return outcome;
-    try {
-      if (deadline > os_now() && wait_for_room(std::source_location::current(), &deadline)) continue;
-    } catch (...) {
-      discard_all(m, letter_fate::full);
-      throw;
-    }
-    discard_all(m, letter_fate::full);
-    return outcome;
+    until_posted owner{*this, m};
+    if (deadline <= os_now() || !wait_for_room(std::source_location::current(), &deadline)) return outcome;
+    owner.m = nullptr;
   }
 }
 
 tell_status actor_cell::post_slowly(message* m, bool before_others) {
   tell_status outcome;
   while ((outcome = try_post(m, before_others)) == tell_status::full && blocks_senders()) {
-    try {
-      wait_for_room(std::source_location::current());
-    } catch (...) {
-      discard_all(m, letter_fate::full);
-      throw;
-    }
+    until_posted owner{*this, m};
+    wait_for_room(std::source_location::current());
+    owner.m = nullptr;
   }
   return outcome;
 }
@@ -214,8 +217,7 @@ bool actor_cell::wait_for_room(std::source_location from, const steady::time_poi
     lock.lock();
     x.senders.remove(node);
     lock.unlock();
-    if (why == wake_reason::timeout) return false;
-    throw cancelled{};
+    return why == wake_reason::cancelled && begin_again([&] { return wait_for_room(from, deadline); });
   }
   return true;
 }

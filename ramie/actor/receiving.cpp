@@ -191,8 +191,8 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
     awake();
     if (why != wake_reason::cancelled || (c.interrupts.load(std::memory_order_relaxed) & actor_cell::kill_wanted) != 0)
       continue;
+    if (!is_draining()) return begin_again([&] { return receive_message(c, wanted, context, deadline, where); });
     // The runtime shuts down, and is about to kill it.
-    if (!is_draining()) throw cancelled{};
     c.ending = true;
   }
 }

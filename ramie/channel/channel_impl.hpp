@@ -119,7 +119,8 @@ RAMIE_ALWAYS_INLINE channel_status channel<T>::send_with(T& value, const std::so
     mine.slot = std::addressof(value);
     const detail::wait_site site{"channel send", where};
     detail::wait pause{detail::wait::kind::cancellable, site, detail::wait::wakers::under_one_lock};
-    switch (detail::wait_in_line(core_, core_.senders, mine, guard, pause, suspend)) {
+    switch (detail::wait_in_line(core_, core_.senders, mine, guard, pause, suspend,
+                                 [this, &value, where, suspend] { return send_with(value, where, suspend); })) {
       case channel_status::ok: return channel_status::ok;
       case channel_status::closed: return channel_status::closed;
       case channel_status::timeout: return channel_status::timeout;
@@ -144,7 +145,8 @@ RAMIE_ALWAYS_INLINE channel_status channel<T>::recv_with(std::optional<T>& got, 
     mine.slot = std::addressof(got);
     const detail::wait_site site{"channel receive", where};
     detail::wait pause{detail::wait::kind::cancellable, site, detail::wait::wakers::under_one_lock};
-    switch (detail::wait_in_line(core_, core_.receivers, mine, guard, pause, suspend)) {
+    switch (detail::wait_in_line(core_, core_.receivers, mine, guard, pause, suspend,
+                                 [this, &got, where, suspend] { return recv_with(got, where, suspend); })) {
       case channel_status::ok: return channel_status::ok;
       case channel_status::closed: return channel_status::closed;
       case channel_status::timeout: return channel_status::timeout;

@@ -47,8 +47,6 @@ void channel_core::close() noexcept {
   if (last != nullptr) last->claimed.go_on();  // C4
 }
 
-void throw_wait_cancelled() { throw cancelled{}; }
-
 void throw_bad_capacity(std::size_t capacity, std::size_t most) {
   throw invalid_argument{"ramie: channel: capacity is " + std::to_string(capacity) + "; it must be at most " +
                          std::to_string(most) + " for elements of this size"};

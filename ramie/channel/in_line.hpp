@@ -3,13 +3,12 @@
 
 #include <ramie/channel/core.hpp>
 #include <ramie/sync/deadline.hpp>
+#include <ramie/task/clean_up.hpp>
 
 #include <chrono>
 #include <type_traits>
 
 namespace ramie::detail {
-
-[[noreturn]] void throw_wait_cancelled();
 
 /// Moves an element from or to the claimed counterpart. If that throws: C6.
 template <class Move>
@@ -31,10 +30,11 @@ void hand_over(operation& counterpart, Move move, std::false_type) {
 }
 
 /// Waits in `line` as `mine`; `guard` is released meanwhile, and for good. Returns ok, closed or timeout, or `empty`:
-/// begin again. Throws `cancelled`, and what suspending throws.
-template <class Suspend>
+/// begin again. What was cancelled may be done by again() (task/clean_up.hpp). Throws `cancelled`, and what suspending
+/// throws.
+template <class Suspend, class Again>
 RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line& line, operation& mine,
-                                                channel_guard& guard, wait& pause, Suspend suspend) {
+                                                channel_guard& guard, wait& pause, Suspend suspend, Again again) {
   mine.waiter = pause.ref();
   if (RAMIE_PLANT(channel_unlocked_early)) guard.unlock();
   line.add(mine);
@@ -49,7 +49,7 @@ RAMIE_ALWAYS_INLINE channel_status wait_in_line(channel_core& core, waiting_line
   if (why != wake_reason::event) [[unlikely]] {
     core.leave(line, mine);  // C5
     if (why == wake_reason::timeout) return channel_status::timeout;
-    throw_wait_cancelled();
+    return begin_again(again);
   }
   switch (mine.result) {
     case operation::outcome::done: return channel_status::ok;

@@ -40,7 +40,7 @@ RAMIE_ALWAYS_INLINE std::size_t select_one(Cases& cases, std::size_t n, bool wai
       throw;
     }
     served = select_take_out(cases, n);
-    if (why == wake_reason::cancelled) throw_wait_cancelled();
+    if (why == wake_reason::cancelled) return begin_again([&] { return select_one(cases, n, waits, where, suspend); });
     if (why == wake_reason::timeout) return no_case;
     if (served != no_case && !cases[served].must_retry()) return served;
   }

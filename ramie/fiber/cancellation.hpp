@@ -4,6 +4,7 @@
 #include <ramie/base/config.hpp>
 #include <ramie/base/deadline.hpp>
 #include <ramie/base/error.hpp>
+#include <ramie/context/no_throw.hpp>
 #include <ramie/task/region.hpp>
 
 #include <chrono>
@@ -36,7 +37,7 @@ class region_guard {
 };
 
 /// Did this deadline alone end a wait, and nothing outside of it? To be called when the region is closed.
-[[nodiscard]] bool only_late(std::int64_t deadline_ns) noexcept;
+[[nodiscard]] bool only_late(std::int64_t deadline_ns);
 [[noreturn]] void throw_timeout();
 
 /// f(), in a frame of its own. A region and the forks inside or around it are distinguished by their places on the
@@ -52,6 +53,8 @@ RAMIE_NOINLINE std::invoke_result_t<F&> call_until(std::int64_t deadline_ns, F& 
   try {
     region_guard inside{deadline_ns};
     return call_inside(f);
+  } catch (const passes_on&) {
+    throw;
   } catch (const cancelled&) {
     if (!only_late(deadline_ns)) throw;
   }

@@ -11,6 +11,7 @@
 #include <ramie/sched/residents.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/stack/pool.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/region.hpp>
 
 #include <exception>
@@ -63,8 +64,6 @@ void check_join(const task* t) {
   if (t == this_task()) throw usage_error{std::string{"ramie: join: fiber \""} + name_of(t) + "\" cannot join itself"};
 }
 
-void throw_cancelled() { throw cancelled{}; }
-
 void rethrow_to_joiner(std::exception_ptr failure) {
   try {
     std::rethrow_exception(std::move(failure));
@@ -89,8 +88,7 @@ bool await_end_until(task* t, steady::time_point deadline, const std::source_loc
     return true;
   }
   if (why == wake_reason::event || !stop_joining(t, pause)) return true;
-  if (why == wake_reason::cancelled) throw_cancelled();
-  return false;
+  return why == wake_reason::cancelled && begin_again([&] { return await_end_until(t, deadline, where); });
 }
 
 namespace {
@@ -205,7 +203,8 @@ void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t
       return;
     }
     if (!submitted) {
-      if (is_over(pause.ref())) throw_cancelled();  // the fiber was asked to stop before
+      if (is_over(pause.ref()))  // the fiber was asked to stop before
+        return begin_again([&] { run_blocking(pool, call, waiter, where); });
       try {
         pool.submit(call);
       } catch (...) {
@@ -220,7 +219,7 @@ void run_blocking(blocking_pool& pool, blocking_call& call, atomic<std::uint64_t
       if (pool.withdraw(call)) throw;
     }
     // If the call has started, wait for its end.
-    if (pool.withdraw(call)) throw_cancelled();
+    if (pool.withdraw(call)) return begin_again([&] { run_blocking(pool, call, waiter, where); });
     may_be_cancelled = false;
   }
 }
@@ -253,7 +252,8 @@ namespace this_fiber {
 void sleep_until(std::chrono::steady_clock::time_point deadline, std::source_location where) {
   const detail::wait_site site{"sleep", where};
   detail::wait pause{detail::wait::kind::cancellable, site};
-  if (pause.suspend_until(deadline) == detail::wake_reason::cancelled) throw cancelled{};
+  if (pause.suspend_until(deadline) == detail::wake_reason::cancelled)
+    detail::begin_again([&] { sleep_until(deadline, where); });
 }
 
 void trim_stack() noexcept {
@@ -303,7 +303,7 @@ std::optional<std::chrono::steady_clock::time_point> deadline() noexcept {
 }
 
 void throw_if_stopped() {
-  if (stop_requested()) throw cancelled{};
+  if (stop_requested()) detail::begin_again([] {});
 }
 
 }  // namespace this_fiber

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ramie/fiber/options.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/task.hpp>
 
 #include <cstddef>
@@ -39,7 +40,6 @@ void check_join(const task* t);
 bool start_joining(task* t, wait& pause);
 /// Takes it out. False: the task ended at this moment.
 bool stop_joining(task* t, const wait& pause) noexcept;
-[[noreturn]] void throw_cancelled();
 
 /// Waits until the task is done. Throws `cancelled` if `k` allows. Inlined: see suspend.hpp.
 RAMIE_ALWAYS_INLINE void await_end(task* t, wait::kind k, const std::source_location& where) {
@@ -54,7 +54,7 @@ RAMIE_ALWAYS_INLINE void await_end(task* t, wait::kind k, const std::source_loca
     if (stop_joining(t, pause)) throw;
     return;
   }
-  if (why == wake_reason::cancelled && stop_joining(t, pause)) throw_cancelled();
+  if (why == wake_reason::cancelled && stop_joining(t, pause)) begin_again([&] { await_end(t, k, where); });
 }
 /// The same with a deadline: false if that came first.
 bool await_end_until(task* t, steady::time_point deadline, const std::source_location& where);

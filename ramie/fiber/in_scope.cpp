@@ -2,6 +2,7 @@
 
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/current.hpp>
 #include <ramie/task/task.hpp>
 #include <ramie/task/timer_queue.hpp>
@@ -98,6 +99,8 @@ void body_scope::finish(const std::exception_ptr& own) {
 
 void detail::pass_on_cancellation(const std::exception_ptr& own, bool cut_off) {
   if (!this_fiber::stop_requested()) return;
+  clean_up rest;
+  if (rest.begin()) return;
   if (own != nullptr) std::rethrow_exception(own);
   if (cut_off) throw cancelled{};
 }

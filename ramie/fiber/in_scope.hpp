@@ -135,6 +135,8 @@ RAMIE_NOINLINE std::invoke_result_t<F&, body_scope&> call_in_scope(const in_scop
     };
     try {
       call_inside(call);
+    } catch (const passes_on&) {
+      throw;
     } catch (...) {
       own = std::current_exception();
     }

@@ -5,6 +5,7 @@
 #include <ramie/fiber/in_scope.hpp>
 #include <ramie/machine/backoff.hpp>
 #include <ramie/stack/pool.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/task/wait.hpp>
 
@@ -174,7 +175,8 @@ static void submit_child(detail::scope_child& c) {
 /// ever. Not in clean-up, where nobody would hear of it.
 void scope::throw_if_failed(rare& r) {
   if (!r.failed.load(std::memory_order_relaxed) || detail::exceptions_in_flight() != 0) return;
-  if (detail::limits_here().stopped) throw cancelled{};
+  const bool stopped = detail::limits_here().stopped;
+  if (stopped) detail::begin_again([] {});
   const detail::worker_base* const w = detail::current_worker();
   std::exception_ptr failure;
   {
@@ -182,6 +184,7 @@ void scope::throw_if_failed(rare& r) {
     // The owner of one that is not on its stack is not known.
     const bool by_owner = r.owner == nullptr || r.owner == (w == nullptr ? nullptr : w->running_task());
     if (r.by_name || !by_owner || used_.load_relaxed() >= joining_mark) return;
+    if (stopped && r.rank != detail::failure_rank::error) return;  // in clean-up
     failure = r.first_failure;
     r.told = failure != nullptr;
   }
@@ -189,7 +192,7 @@ void scope::throw_if_failed(rare& r) {
 }
 
 /// Passes a child that is a fiber to the scheduler. It is counted in any case: if this throws, the caller ends it.
-void scope::start(detail::scope_child& c, const fiber_options* options) {
+RAMIE_NOINLINE void scope::start(detail::scope_child& c, const fiber_options* options) {
   detail::task& t = *c.self;
   t.completion.store(detail::task::detached, std::memory_order_relaxed);
   rare& r = get_rare();
@@ -197,6 +200,8 @@ void scope::start(detail::scope_child& c, const fiber_options* options) {
   try {
     throw_if_failed(r);
     if (options != nullptr) detail::apply_options(t, *options);
+  } catch (const detail::passes_on&) {
+    throw;
   } catch (...) {
     refused = std::current_exception();
   }
@@ -369,7 +374,7 @@ void detail::child_end::await(const std::source_location& where) {
     if (take_back(pause)) throw;
     return;
   }
-  if (why == wake_reason::cancelled && take_back(pause)) throw_cancelled();
+  if (why == wake_reason::cancelled && take_back(pause)) begin_again([&] { await(where); });
 }
 
 }  // namespace ramie

@@ -86,13 +86,17 @@ void scope::spawn_elsewhere(F& f, const fiber_options* options) {
   if (detail::current_forks() == nullptr) return run_child(f);
   detail::task* t = detail::fiber_task<void, fiber_child<F>>::make_in_place(*this, f);
   auto& made = detail::placed<fiber_child<F>>(t);
-  try {
-    start(made, options);
-  } catch (...) {
-    detail::call_quietly([&] { fiber_child<F>::end(made); });  // by the spawner
-    detail::destroy_task(t);
-    throw;
-  }
+  struct until_started {  // not a handler, as until_submitted
+    fiber_child<F>* made;
+    detail::task* t;
+    ~until_started() {
+      if (made == nullptr) return;
+      detail::call_quietly([this] { fiber_child<F>::end(*made); });  // by the spawner
+      detail::destroy_task(t);
+    }
+  } owner{&made, t};
+  start(made, options);
+  owner.made = nullptr;
 }
 
 }  // namespace ramie

@@ -64,15 +64,20 @@ auto make_task(F&& f, Args&&... args) {
   }
 }
 
+/// Not a handler, so that a caller's that come after it can be seen (context/no_throw.hpp).
+struct until_submitted {
+  task* t;
+  ~until_submitted() {
+    if (t != nullptr) discard_task(t);
+  }
+};
+
 template <class Made, class Submit>
 auto submit_made(Made made, const fiber_options* options, Submit submit) {
-  try {
-    if (options != nullptr) apply_options(*made.t, *options);
-    submit(made.t);
-  } catch (...) {
-    discard_task(made.t);
-    throw;
-  }
+  until_submitted owner{made.t};
+  if (options != nullptr) apply_options(*made.t, *options);
+  submit(made.t);
+  owner.t = nullptr;
   return join_handle<typename Made::result>{made.t};
 }
 

@@ -24,7 +24,9 @@ void shared_state_base::make_deferred_call() {
 
 bool shared_state_base::wait_before(steady_time deadline, const std::source_location& where) {
   const std::uint64_t value = queue_.lock();
-  if (value != ready) return queue_.unlock_and_wait_until(value, {"future", where}, deadline);
+  if (value != ready)
+    return queue_.unlock_and_wait_until(value, {"future", where}, deadline,
+                                        [&] { return wait_before(deadline, where); });
   queue_.unlock(ready);
   return true;
 }

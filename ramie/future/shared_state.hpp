@@ -71,7 +71,7 @@ class shared_state_base {
     if (is_deferred()) [[unlikely]]
       make_deferred_call();
     if (const std::uint64_t value = queue_.lock(); value == ready) queue_.unlock(ready);
-    else queue_.unlock_and_wait(value, {"future", where});
+    else queue_.unlock_and_wait(value, {"future", where}, [this, where] { wait(where); });
   }
   bool wait_before(steady_time deadline, const std::source_location& where);
 

@@ -1,6 +1,6 @@
 #include <ramie/inspect/describe.hpp>
 
-#include <ramie/inspect/frames.hpp>
+#include <ramie/context/frames.hpp>
 #include <ramie/inspect/library_code.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/task/current.hpp>

@@ -1,6 +1,6 @@
 #include <ramie/inspect/dump_facts.hpp>
 
-#include <ramie/inspect/frames.hpp>
+#include <ramie/context/frames.hpp>
 #include <ramie/stack/pool.hpp>
 #include <ramie/task/io_wait.hpp>
 #include <ramie/task/task.hpp>

@@ -1,8 +1,8 @@
 // Shared by the parts of a dump: dump.cpp (what is written) and dump_signal.cpp (signals).
 #pragma once
 
+#include <ramie/context/frames.hpp>
 #include <ramie/inspect/dump.hpp>
-#include <ramie/inspect/frames.hpp>
 #include <ramie/worker/worker.hpp>
 
 #include <array>

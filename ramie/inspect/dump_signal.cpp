@@ -19,7 +19,7 @@
 #include <ramie/inspect/dump_internal.hpp>
 
 #include <ramie/base/error.hpp>
-#include <ramie/inspect/frames.hpp>
+#include <ramie/context/frames.hpp>
 #include <ramie/sched/live_schedulers.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/stack/pool.hpp>

@@ -1,4 +1,4 @@
-#include <ramie/inspect/frames.hpp>
+#include <ramie/context/frames.hpp>
 
 #include <ramie/base/config.hpp>
 #include <ramie/context/testing.hpp>

@@ -1,8 +1,8 @@
 #include <ramie/inspect/notices.hpp>
 
 #include <ramie/base/notice.hpp>
+#include <ramie/context/frames.hpp>
 #include <ramie/inspect/describe.hpp>
-#include <ramie/inspect/frames.hpp>
 #include <ramie/inspect/library_code.hpp>
 #include <ramie/sched/scheduler.hpp>
 

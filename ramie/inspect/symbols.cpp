@@ -1,6 +1,6 @@
 #include <ramie/inspect/symbols.hpp>
 
-#include <ramie/inspect/loaded_object.hpp>
+#include <ramie/context/loaded_object.hpp>
 
 #include <elf.h>
 #include <fcntl.h>

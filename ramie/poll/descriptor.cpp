@@ -184,7 +184,9 @@ bool await_ready(descriptor& d, direction way, const char* what, const std::sour
     w->io_waits.add();
     w->leaves_for_events();
   }
-  q.unlock_and_wait(descriptor::not_ready, site);
+  std::optional<bool> watched;
+  q.unlock_and_wait(descriptor::not_ready, site, [&] { watched = await_ready(d, way, what, where); });
+  if (watched) return *watched;
   if (ramie::detail::worker* const w = ramie::detail::worker::current(); w != nullptr) {
     w->goes_on_after_events();
     // What it waited for came with a batch, most likely, and the next of it runs after this one's system calls.

@@ -1,6 +1,7 @@
 #include <ramie/poll/ring.hpp>
 
 #include <ramie/base/error.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/wait.hpp>
 #include <ramie/worker/worker.hpp>
 
@@ -176,7 +177,8 @@ bool ring::call(ring_call what, int fd, const iovec& part, off_t at, system::res
                                       where};
   if (cancels) {
     wait before{wait::kind::cancellable, site};
-    if (!before.withdraw() && before.suspend() == ramie::detail::wake_reason::cancelled) throw cancelled{};
+    if (!before.withdraw() && before.suspend() == ramie::detail::wake_reason::cancelled)
+      ramie::detail::begin_again([] {});
   }
   if (under_way_.fetch_add(1, std::memory_order_acquire) >= most_) {  // U3
     under_way_.fetch_sub(1, std::memory_order_release);

@@ -1,5 +1,6 @@
 // Where what was woken goes: the ready queue of the calling worker, if it ran there last; else placement.cpp decides.
 // And how residents come to a scheduler, and go (residents.hpp).
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/scheduling.hpp>
 
 #include <ramie/base/atomic.hpp>
@@ -53,7 +54,7 @@ void refuse_when_draining(const worker_base& w) {
   if (!w.draining.load(std::memory_order_relaxed)) [[likely]]
     return;
   static_cast<void>(w.draining.load(std::memory_order_acquire));  // for the caller, as in wait::look_at_limits
-  if (!limits_here().shielded) throw cancelled{};
+  if (!limits_here().shielded) begin_again([] {});
 }
 
 void prepare_resident(resident& r) {

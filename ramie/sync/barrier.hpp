@@ -40,7 +40,7 @@ class barrier_core {
   RAMIE_ALWAYS_INLINE void wait(std::uint32_t phase, const std::source_location& where) {
     const std::uint64_t value = queue_.lock();
     if (phase_of(value) != phase) queue_.unlock(value);
-    else queue_.unlock_and_wait(value, {"barrier", where});
+    else queue_.unlock_and_wait(value, {"barrier", where}, [this, phase, where] { wait(phase, where); });
   }
 
  private:

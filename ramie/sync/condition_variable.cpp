@@ -24,6 +24,21 @@ void condition_variable::leave(node& n) noexcept {
   guard_.unlock(value);
 }
 
+bool condition_variable::renew(node& n) noexcept {
+  const std::uint64_t value = guard_.lock();
+  const bool listed = n.linked;
+  if (listed) n.what.store(0, std::memory_order_relaxed);
+  guard_.unlock(value);
+  return listed;
+}
+
+detail::wake_reason condition_variable::await_in_clean_up(node& n, const detail::steady_time* deadline,
+                                                          const std::source_location& where) {
+  detail::clean_up rest;
+  if (!rest.begin()) return detail::wake_reason::cancelled;
+  return renew(n) ? await(n, deadline, where) : detail::wake_reason::event;
+}
+
 bool condition_variable::notify_first(detail::claimed_waits& woken) noexcept {
   while (node* n = list_.pop_front()) {
     const std::uint64_t ref = n->what.exchange(node::notified, std::memory_order_acq_rel);

@@ -8,6 +8,8 @@
 //     that was a reference, it claims the wait; if the claim fails (a timeout, a cancellation), it tries the next node:
 //     a notification is not lost.
 //  C4 However the wait ends, the user's lock is taken again before anything is returned or thrown.
+//  C5 A wait that was cancelled, and begins again (task/clean_up.hpp), stays linked meanwhile. If it still is, under the
+//     internal lock, its node's content becomes "not armed"; otherwise it was notified.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -93,12 +95,36 @@ class condition_variable {
   template <class Lock>
   RAMIE_ALWAYS_INLINE bool wait_before(Lock& lock, const detail::steady_time* deadline,
                                        const std::source_location& where);
+  /// Until the wait is over. The node may still be linked.
+  RAMIE_ALWAYS_INLINE detail::wake_reason await(node& n, const detail::steady_time* deadline,
+                                                const std::source_location& where);
+  /// After a wait that was cancelled: waits again if the caller is in clean-up (task/clean_up.hpp). Otherwise, and if
+  /// that is cancelled as well, returns `cancelled`.
+  RAMIE_COLD detail::wake_reason await_in_clean_up(node& n, const detail::steady_time* deadline,
+                                                   const std::source_location& where);
+  /// C5. False: it was notified.
+  bool renew(node& n) noexcept;
 
   detail::word_lock guard_;
   detail::wait_list<node> list_;
 };
 
 using condition_variable_any = condition_variable;
+
+RAMIE_ALWAYS_INLINE detail::wake_reason condition_variable::await(node& n, const detail::steady_time* deadline,
+                                                                  const std::source_location& where) {
+  const detail::wait_site site{"condition_variable", where};
+  detail::wait pause{detail::wait::kind::cancellable, site};
+  if (!arm(n, pause)) return detail::wake_reason::event;
+  detail::wake_reason why;
+  try {
+    why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
+  } catch (...) {
+    leave(n);
+    throw;
+  }
+  return why;
+}
 
 template <class Lock>
 RAMIE_ALWAYS_INLINE bool condition_variable::wait_before(Lock& lock, const detail::steady_time* deadline,
@@ -118,19 +144,11 @@ RAMIE_ALWAYS_INLINE bool condition_variable::wait_before(Lock& lock, const detai
   detail::wake_reason why = detail::wake_reason::event;
   {
     const relocking at_end{lock};
-    const detail::wait_site site{"condition_variable", where};
-    detail::wait pause{detail::wait::kind::cancellable, site};
-    if (arm(n, pause)) {
-      try {
-        why = deadline == nullptr ? pause.suspend() : pause.suspend_until(*deadline);
-      } catch (...) {
-        leave(n);
-        throw;
-      }
-      if (why != detail::wake_reason::event) leave(n);
-    }
+    why = await(n, deadline, where);
+    if (why == detail::wake_reason::cancelled) why = await_in_clean_up(n, deadline, where);
+    if (why != detail::wake_reason::event) leave(n);
   }
-  if (why == detail::wake_reason::cancelled) detail::end_by_cancellation();
+  if (why == detail::wake_reason::cancelled) throw cancelled{};
   return why == detail::wake_reason::event;
 }
 

@@ -30,7 +30,8 @@ std::ptrdiff_t checked_limit(std::ptrdiff_t limit) {
 
 bool await_zero(wait_queue& queue, const wait_site& site, steady_time deadline) {
   const std::uint64_t left = queue.lock();
-  if (left != 0) return queue.unlock_and_wait_until(left, site, deadline);
+  if (left != 0)
+    return queue.unlock_and_wait_until(left, site, deadline, [&] { return await_zero(queue, site, deadline); });
   queue.unlock(0);
   return true;
 }
@@ -79,7 +80,8 @@ void event::reset() noexcept {
 }
 
 bool event::wait_before(detail::steady_time deadline, const std::source_location& where) {
-  if (queue_.lock() == 0) return queue_.unlock_and_wait_until(0, {"event", where}, deadline);
+  if (queue_.lock() == 0)
+    return queue_.unlock_and_wait_until(0, {"event", where}, deadline, [&] { return wait_before(deadline, where); });
   queue_.unlock(how_ == event_reset::manual ? 1 : 0);
   return true;
 }

@@ -1,6 +1,8 @@
 #include <ramie/sync/identity.hpp>
 #include <ramie/sync/once.hpp>
 
+#include <optional>
+
 namespace ramie {
 
 bool once_flag::begin() {
@@ -20,7 +22,9 @@ bool once_flag::begin() {
       queue_.unlock(under_way);
       throw usage_error{"ramie: call_once: the function called call_once with its own flag, and would wait for itself"};
     }
-    queue_.unlock_and_wait(under_way, {"call_once", {}});
+    std::optional<bool> mine;
+    queue_.unlock_and_wait(under_way, {"call_once", {}}, [&] { mine = begin(); });
+    if (mine) return *mine;
   }
 }
 

@@ -42,7 +42,7 @@ class counting_semaphore {
       return;
     const std::uint64_t free = queue_.lock();
     if (free > 0) queue_.unlock(free - 1);
-    else queue_.unlock_and_wait(0, {"semaphore", where});
+    else queue_.unlock_and_wait(0, {"semaphore", where}, [this, where] { acquire(where); });
   }
 
   /// Takes a permit if one is free. Does not suspend.
@@ -90,7 +90,9 @@ class counting_semaphore {
   }
   bool acquire_before(detail::steady_time deadline, const std::source_location& where) {
     const std::uint64_t free = queue_.lock();
-    if (free == 0) return queue_.unlock_and_wait_until(0, {"semaphore", where}, deadline);
+    if (free == 0)
+      return queue_.unlock_and_wait_until(0, {"semaphore", where}, deadline,
+                                          [&] { return take_free() || acquire_before(deadline, where); });
     queue_.unlock(free - 1);
     return true;
   }

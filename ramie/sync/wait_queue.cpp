@@ -8,10 +8,8 @@ void wait_queue::give_up(queued_wait& node) noexcept {
   unlock(value);
 }
 
-bool wait_queue::unlock_and_wait_until(std::uint64_t value, const wait_site& site, steady::time_point deadline,
-                                       std::uint64_t tag) {
+wake_reason wait_queue::unlock_and_wait_until(std::uint64_t value, const wait_site& site, steady::time_point deadline) {
   queued_wait node;
-  node.tag = tag;
   wait pause{wait::kind::cancellable, site};
   node.waiter = pause.ref();
   list_.push_back(node);
@@ -23,10 +21,8 @@ bool wait_queue::unlock_and_wait_until(std::uint64_t value, const wait_site& sit
     give_up(node);
     throw;
   }
-  if (why == wake_reason::event) return true;
-  give_up(node);
-  if (why == wake_reason::cancelled) end_by_cancellation();
-  return false;
+  if (why != wake_reason::event) give_up(node);
+  return why;
 }
 
 }  // namespace ramie::detail

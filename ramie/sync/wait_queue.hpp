@@ -32,8 +32,8 @@
 // A mutex, the answer to an actor's request and a channel's counterpart hold one wait, and meanwhile wait for none.
 #pragma once
 
-#include <ramie/base/error.hpp>
 #include <ramie/sync/word_lock.hpp>
+#include <ramie/task/clean_up.hpp>
 #include <ramie/task/wait.hpp>
 #include <ramie/task/wait_list.hpp>
 
@@ -76,8 +76,6 @@ class claimed_waits {
 /// For select: what a wait for a primitive, a future or a fiber is made of. Defined in channel/on_ready.hpp.
 struct waitable_access;
 
-[[noreturn]] RAMIE_COLD inline void end_by_cancellation() { throw cancelled{}; }
-
 class wait_queue : public word_lock {
  public:
   using word_lock::word_lock;
@@ -110,10 +108,11 @@ class wait_queue : public word_lock {
     }
   }
 
-  /// Q2, with the lock held, which is given back with `value`. Returns when woken; throws `cancelled`, resource_error.
-  RAMIE_ALWAYS_INLINE void unlock_and_wait(std::uint64_t value, const wait_site& site, std::uint64_t tag = 0) {
+  /// Q2, with the lock held, which is given back with `value`. Returns when woken, or what `again()` has done, which
+  /// begins anew (task/clean_up.hpp). Throws `cancelled`, resource_error.
+  template <class Again>
+  RAMIE_ALWAYS_INLINE void unlock_and_wait(std::uint64_t value, const wait_site& site, Again again) {
     queued_wait node;
-    node.tag = tag;
     wait pause{wait::kind::cancellable, site, wait::wakers::under_one_lock};
     node.waiter = pause.ref();
     if (RAMIE_PLANT(word_lock_early)) unlock(value);
@@ -128,15 +127,19 @@ class wait_queue : public word_lock {
     }
     if (why != wake_reason::event) [[unlikely]] {
       give_up(node);
-      end_by_cancellation();
+      begin_again(again);
     }
   }
 
   /// The same until a deadline: false if that came first.
-  bool unlock_and_wait_until(std::uint64_t value, const wait_site& site, steady::time_point deadline,
-                             std::uint64_t tag = 0);
+  template <class Again>
+  bool unlock_and_wait_until(std::uint64_t value, const wait_site& site, steady::time_point deadline, Again again) {
+    const wake_reason why = unlock_and_wait_until(value, site, deadline);
+    return why == wake_reason::cancelled ? begin_again(again) : why == wake_reason::event;
+  }
 
  private:
+  wake_reason unlock_and_wait_until(std::uint64_t value, const wait_site& site, steady::time_point deadline);
   /// Q5.
   void give_up(queued_wait& node) noexcept;
 

@@ -22,10 +22,14 @@ struct alignas(64) suspect {
 };
 constinit std::array<suspect, 16> suspects{};
 
+suspect& suspect_for(const task& t) noexcept {
+  return suspects[(reinterpret_cast<std::uintptr_t>(&t) >> 6) % suspects.size()];
+}
+
 }  // namespace
 
 void note_refused_wait(const task& t, const wait_site& site) noexcept {
-  suspect& s = suspects[(reinterpret_cast<std::uintptr_t>(&t) >> 6) % suspects.size()];
+  suspect& s = suspect_for(t);
   if (s.who.load(std::memory_order_relaxed) != &t) {
     s.who.store(&t, std::memory_order_relaxed);
     s.times.store(0, std::memory_order_relaxed);
@@ -38,6 +42,12 @@ void note_refused_wait(const task& t, const wait_site& site) noexcept {
       "there swallows ramie::cancelled; let it pass",
       name_of(&t), refused_most, site.reason, site.where.file_name(), static_cast<unsigned>(site.where.line()),
       site.where.function_name());
+}
+
+void take_back_refused_wait(const task& t) noexcept {
+  suspect& s = suspect_for(t);
+  if (s.who.load(std::memory_order_relaxed) == &t && s.times.load(std::memory_order_relaxed) != 0)
+    s.times.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace ramie::detail

@@ -80,18 +80,22 @@ std::uint32_t in_flight_around(const task& t, std::uint32_t flags) noexcept {
 }
 
 /// Adds the limits of the chain to `found`, from the regions around `place` outwards; raises `in_flight` to theirs.
-/// Returns the region that hides what lies further out, a shield or one from before the exceptions in flight, or null.
-const region* look_outwards(region_chain& chain, const void* place, std::uint32_t& in_flight, limits& found) noexcept {
+/// Returns the place that hides what lies further out, or null: a shield, a region from before the exceptions in
+/// flight, or a fence.
+const void* look_outwards(region_chain& chain, const void* place, std::uint32_t& in_flight, limits& found) noexcept {
   // Usually there is none. A strand's regions existed when it was forked, so nothing is missed without the lock.
   if (chain.innermost.load(std::memory_order_relaxed) == nullptr) return nullptr;
   std::lock_guard guard{chain.lock};
+  const void* fence = nullptr;
   for (const region* r = chain.innermost.load(std::memory_order_relaxed); r != nullptr; r = r->outer) {
     if (place != nullptr && std::less<const void*>{}(r, place)) continue;
+    if (fence != nullptr && std::less<const void*>{}(fence, r)) return fence;
     if (r->shield || r->in_flight < in_flight) return r;
+    if (r->fence != nullptr && (fence == nullptr || std::less<const void*>{}(r->fence, fence))) fence = r->fence;
     in_flight = r->in_flight;
     found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
   }
-  return nullptr;
+  return fence;
 }
 
 }  // namespace
@@ -111,14 +115,14 @@ limits limits_of(task& t, std::uint32_t in_flight) noexcept {
   for (task* at = &t; at != nullptr; at = at->parent) {
     task_extras* const extras = at->extras.load(std::memory_order_acquire);
     const std::uint32_t flags = at->flags.load(std::memory_order_acquire);
-    const region* last = nullptr;
+    const void* last = nullptr;
     // Most have neither; then it does not matter where the strand was forked.
     if ((extras != nullptr && extras->regions.innermost.load(std::memory_order_relaxed) != nullptr) ||
         (flags & task::scope_flag) != 0) [[unlikely]] {
       const void* const place = inner == nullptr ? nullptr : fork_place(*inner);
       last = extras == nullptr ? nullptr : look_outwards(extras->regions, place, in_flight, found);
       if ((flags & task::scope_flag) != 0 &&
-          inside_stopped(*at, static_cast<const char*>(place), reinterpret_cast<const char*>(last), in_flight)) {
+          inside_stopped(*at, static_cast<const char*>(place), static_cast<const char*>(last), in_flight)) {
         found.by_scope = found.by_scope || !found.stopped;
         found.stopped = true;
       }

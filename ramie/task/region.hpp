@@ -12,7 +12,8 @@
 // regions and scopes of that number count, and all that lies further out is hidden, as by a shield. A scope's child
 // that is a fiber has the number of its scope. Fork jobs are not stolen from a fiber with exceptions in flight (T5 of
 // queue/fork_deque.hpp), and those that are promoted there take the number along (R6 of sched/fork_jobs.cpp). What the
-// library destroys (ending_flag, quiet_region) is clean-up, too.
+// library destroys (ending_flag, quiet_region) is clean-up, too; so is what waits in a function that lets no exception
+// out (task/clean_up.hpp): there a region's fence is the frame of that function.
 //
 // A strand (a fork job that another worker took, or a scope's child that is a fiber of its own) is in those regions
 // of its parent that enclose the fork, or the scope. They are the ones that lie above the frame of the fork, or the
@@ -40,7 +41,8 @@ struct region {
   std::int64_t deadline_ns = never;  // of the steady clock
   std::uint32_t in_flight = 0;       // exceptions, when it was opened
   bool shield = false;
-  task* opened_by = nullptr;  // null: a plain thread
+  task* opened_by = nullptr;    // null: a plain thread
+  const char* fence = nullptr;  // of clean-up (task/clean_up.hpp): what lies further out than this does not count
 };
 
 /// The chain of one fiber or thread.

@@ -1,4 +1,4 @@
-#include <ramie/inspect/loaded_object.hpp>
+#include <ramie/context/loaded_object.hpp>
 
 #include <dlfcn.h>
 #include <link.h>

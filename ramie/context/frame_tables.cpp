@@ -1,13 +1,15 @@
-#include <ramie/inspect/frame_tables.hpp>
+#include <ramie/context/frame_tables.hpp>
 
-#include <ramie/inspect/loaded_object.hpp>
+#include <ramie/context/loaded_object.hpp>
+
+#include <cstring>
+
+// Only its address is used: as declared by the library that has it, it takes arguments.
+extern "C" void gxx_personality() asm("__gxx_personality_v0");
 
 namespace ramie::detail {
 
 namespace {
-
-// DW_EH_PE.
-constexpr std::uint8_t encoding_omit = 0xff, encoding_indirect = 0x80, encoding_relative = 0x70;
 
 /// A CIE: what many functions share.
 struct common_part {
@@ -15,6 +17,8 @@ struct common_part {
   std::intptr_t data_unit = 1;
   std::uint32_t return_register = 0;
   std::uint8_t pointers = 0;
+  std::uint8_t call_tables = table_reader::omitted;
+  std::uintptr_t personality = 0;
   bool augmented = false;
   bool signal_frame = false;
   const char* program = nullptr;
@@ -41,8 +45,8 @@ bool parse_common(const char* cie, common_part& found) noexcept {
       if (*a == 'R') found.pointers = in.get<std::uint8_t>();
       else if (*a == 'P') {
         const auto how = in.get<std::uint8_t>();
-        in.pointer(how & static_cast<std::uint8_t>(~encoding_indirect), 0);
-      } else if (*a == 'L') in.get<std::uint8_t>();
+        found.personality = in.followed(how, 0);
+      } else if (*a == 'L') found.call_tables = in.get<std::uint8_t>();
       else if (*a == 'S') found.signal_frame = true;
       else if (*a != 'B') break;
     }
@@ -192,7 +196,7 @@ const char* find_entry(const char* header, std::uintptr_t pc) noexcept {
   const auto count_encoding = in.get<std::uint8_t>();
   const auto table_encoding = in.get<std::uint8_t>();
   in.pointer(frame_encoding, base);
-  if (count_encoding == encoding_omit || table_encoding != relative_int32) return nullptr;
+  if (count_encoding == table_reader::omitted || table_encoding != relative_int32) return nullptr;
   const std::uintptr_t count = in.pointer(count_encoding, base);
   const char* const table = in.at;
   const auto start_of = [&](std::uintptr_t i) {
@@ -209,49 +213,60 @@ const char* find_entry(const char* header, std::uintptr_t pc) noexcept {
 
 }  // namespace
 
-std::uintptr_t table_reader::pointer(std::uint8_t how, std::uintptr_t data) noexcept {
-  if (how == encoding_omit) return 0;
-  const auto here = reinterpret_cast<std::uintptr_t>(at);
-  std::uintptr_t value = 0;
-  switch (how & 0x0f) {
-    case 0x00:
-    case 0x04:
-    case 0x0c: value = get<std::uint64_t>(); break;
-    case 0x01: value = unsigned_leb(); break;
-    case 0x02: value = get<std::uint16_t>(); break;
-    case 0x03: value = get<std::uint32_t>(); break;
-    case 0x09: value = static_cast<std::uintptr_t>(signed_leb()); break;
-    case 0x0a: value = static_cast<std::uintptr_t>(std::intptr_t{get<std::int16_t>()}); break;
-    case 0x0b: value = static_cast<std::uintptr_t>(std::intptr_t{get<std::int32_t>()}); break;
-    default: break;
+namespace {
+
+/// The entry for an instruction, and its common part.
+struct function_entry {
+  const char* entry = nullptr;
+  const char* end = nullptr;
+  const char* program = nullptr;
+  const char* call_table = nullptr;
+  std::uintptr_t start = 0;
+  common_part common;
+};
+
+bool find_function(std::uintptr_t pc, function_entry& found) noexcept {
+  loaded_object object;
+  if (!find_loaded_object(pc, object) || object.eh_frame_header == nullptr) return false;
+  found.entry = find_entry(object.eh_frame_header, pc);
+  if (found.entry == nullptr) return false;
+  table_reader in{found.entry};
+  const auto length = in.get<std::uint32_t>();
+  if (length == 0 || length == 0xffffffff) return false;
+  found.end = in.at + length;
+  const char* const id_at = in.at;
+  const auto to_common = in.get<std::int32_t>();
+  common_part& common = found.common;
+  if (to_common == 0 || !parse_common(id_at - to_common, common)) return false;
+  found.start = in.pointer(common.pointers, 0);
+  const std::uintptr_t size = in.pointer(common.pointers & table_reader::format, 0);
+  if (pc < found.start || pc >= found.start + size) return false;
+  if (common.augmented) {
+    const std::uintptr_t extra = in.unsigned_leb();
+    found.program = in.at + extra;
+    if (extra != 0) found.call_table = reinterpret_cast<const char*>(in.followed(common.call_tables, 0));
+  } else {
+    found.program = in.at;
   }
-  if ((how & encoding_relative) == 0x10 && value != 0) value += here;
-  if ((how & encoding_relative) == 0x30) value += data;
-  return value;
+  return true;
+}
+
+}  // namespace
+
+call_table_place find_call_table(std::uintptr_t pc) noexcept {
+  function_entry f;
+  if (!find_function(pc, f) || f.call_table == nullptr ||
+      f.common.personality != reinterpret_cast<std::uintptr_t>(&gxx_personality))
+    return {};
+  return {f.call_table, f.start};
 }
 
 bool find_row(std::uintptr_t pc, frame_table_row& row, bool& signal_frame) noexcept {
-  loaded_object object;
-  if (!find_loaded_object(pc, object) || object.eh_frame_header == nullptr) return false;
-  const char* entry = find_entry(object.eh_frame_header, pc);
-  if (entry == nullptr) return false;
-  table_reader in{entry};
-  const auto length = in.get<std::uint32_t>();
-  if (length == 0 || length == 0xffffffff) return false;
-  const char* const end = in.at + length;
-  const char* const id_at = in.at;
-  const auto to_common = in.get<std::int32_t>();
-  common_part common;
-  if (to_common == 0 || !parse_common(id_at - to_common, common)) return false;
-  const std::uintptr_t start = in.pointer(common.pointers, 0);
-  const std::uintptr_t size = in.pointer(common.pointers & 0x0f, 0);
-  if (pc < start || pc >= start + size) return false;
-  if (common.augmented) {
-    const std::uintptr_t extra = in.unsigned_leb();
-    in.at += extra;
-  }
+  function_entry f;
+  if (!find_function(pc, f)) return false;
+  const common_part& common = f.common;
   row = {};
-  row.base = entry;
+  row.base = f.entry;
   row.return_register = common.return_register;
   row.rules[frame_registers::return_address].how = register_rule::kind::same;
   signal_frame = common.signal_frame;
@@ -259,8 +274,8 @@ bool find_row(std::uintptr_t pc, frame_table_row& row, bool& signal_frame) noexc
   row_program first{common, 0, 0};
   if (!first.run(common.program, common.end, row, nothing)) return false;
   const frame_table_row initial = row;
-  row_program rest{common, start, pc};
-  return rest.run(in.at, end, row, initial);
+  row_program rest{common, f.start, pc};
+  return rest.run(f.program, f.end, row, initial);
 }
 
 }  // namespace ramie::detail

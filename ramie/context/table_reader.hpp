@@ -1,10 +1,6 @@
-// The unwinding tables of loaded code (.eh_frame): what they say about one instruction. See frames.cpp.
+// The encodings of the tables that compilers write for exceptions: .eh_frame, .gcc_except_table.
 #pragma once
 
-#include <ramie/inspect/frames.hpp>
-
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -40,28 +36,12 @@ struct table_reader {
       return static_cast<std::intptr_t>(value);
     }
   }
-  /// A pointer of DW_EH_PE encoding `how`; `data` is what "data relative" refers to.
+  // Of DW_EH_PE encodings.
+  static constexpr std::uint8_t omitted = 0xff, indirect = 0x80, relative = 0x70, format = 0x0f;
+  /// A pointer of encoding `how`, not followed if it is indirect; `data` is what "data relative" refers to.
   std::uintptr_t pointer(std::uint8_t how, std::uintptr_t data) noexcept;
+  /// The same, followed.
+  std::uintptr_t followed(std::uint8_t how, std::uintptr_t data) noexcept;
 };
-
-/// How a register of the caller is found.
-struct register_rule {
-  enum class kind : std::uint8_t { same, undefined, saved_at, is, in_register, saved_at_expression, is_expression };
-  kind how = kind::same;
-  std::int32_t offset = 0;  // from the frame address; or the register; or of the expression, from the row's `base`
-};
-
-struct frame_table_row {
-  std::uint32_t cfa_register = 0;
-  std::int32_t cfa_offset = 0;
-  const char* cfa_expression = nullptr;
-  const char* base = nullptr;
-  std::uint32_t return_register = 0;
-  std::array<register_rule, frame_registers::count> rules{};
-};
-
-/// U1 to U3 for the instruction at `pc`. False: there are no tables for it. `signal_frame`: the caller was interrupted
-/// by a signal. Async-signal-safe as `unwind` is.
-bool find_row(std::uintptr_t pc, frame_table_row& row, bool& signal_frame) noexcept;
 
 }  // namespace ramie::detail

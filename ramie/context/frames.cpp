@@ -10,9 +10,9 @@
 //    instruction. The first pc is looked up as it is: a suspended context resumes just after the jump of its switch,
 //    and the entry before it says "outermost frame".
 // Every read of the stack is checked against its bounds, and each frame must lie above the one before.
-#include <ramie/inspect/frames.hpp>
+#include <ramie/context/frames.hpp>
 
-#include <ramie/inspect/frame_tables.hpp>
+#include <ramie/context/frame_tables.hpp>
 
 #include <ucontext.h>
 
