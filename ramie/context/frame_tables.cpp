@@ -211,10 +211,6 @@ const char* find_entry(const char* header, std::uintptr_t pc) noexcept {
   return header + table_reader{table + 8 * low + 4}.get<std::int32_t>();
 }
 
-}  // namespace
-
-namespace {
-
 /// The entry for an instruction, and its common part.
 struct function_entry {
   const char* entry = nullptr;
