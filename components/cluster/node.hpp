@@ -32,6 +32,12 @@ class hub_actor;
 class name_keeper;
 class node_service;
 
+/// In a fiber whose end somebody awaits: the runtime may end it by `cancelled`.
+struct set_at_end {
+  ~set_at_end() { over.set(); }
+  event& over;
+};
+
 /// What nodes say to all.
 namespace presence {
 inline constexpr std::string_view here = "here", asks = "asks";

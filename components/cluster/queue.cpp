@@ -243,7 +243,10 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
 
   void start() {
     sub_.reset(subscribe(of_->connection(), inbox_, &incoming::came, box_));
-    spawn([me = shared_from_this()] { me->take_jobs(); }).detach();
+    spawn([me = shared_from_this()] {
+      const set_at_end last{me->over_};
+      me->take_jobs();
+    }).detach();
   }
   void stop() {
     stopping_ = true;
@@ -306,7 +309,6 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
       }
       this_fiber::sleep_for(milliseconds{5});
     }
-    over_.set();
   }
 
   void ask_for_more() {
@@ -337,6 +339,12 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
   }
 
   void handle(const job& j) {
+    struct done_at_end {
+      ~done_at_end() { server.done(j); }
+      queue_server& server;
+      const job& j;
+    };
+    const done_at_end last{*this, j};
     const delivery how{j.reply};
     try {
       std::string reason;
@@ -349,7 +357,6 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
           failed = false;
         } catch (const cancelled&) {
           of_->say(j.reply, "-NAK");
-          done(j);
           throw;
         } catch (const std::exception& e) {
           reason = e.what();
@@ -366,9 +373,8 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
     } catch (const error&) {
       // The dead letter was not stored: the job comes again.
     }
-    done(j);
   }
-  void done(const job& j) {
+  void done(const job& j) noexcept {
     {
       const std::lock_guard guard{lock_};
       if (const auto at = std::find(running_.begin(), running_.end(), j.reply); at != running_.end())

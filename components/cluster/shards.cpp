@@ -145,7 +145,10 @@ class shards_core final : public closable,
         static_cast<shard_store&>(*this), static_cast<shard_output&>(*this), set_, me,
         std::to_string(cluster->me.incarnation) + "." + std::to_string(record.number) + "." + std::to_string(++lives),
         s);
-    spawn([me = shared_from_this()] { me->keep(); }).detach();
+    spawn([me = shared_from_this()] {
+      const set_at_end last{me->over_};
+      me->keep();
+    }).detach();
     if (options.passivate_after != milliseconds{0}) gate_.tell(shard_gate::sweep{});
   }
   void close() override {
@@ -269,7 +272,6 @@ class shards_core final : public closable,
     } catch (const error&) {
       // The others wait for the lease.
     }
-    over_.set();
   }
 
   /// G4

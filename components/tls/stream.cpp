@@ -210,7 +210,11 @@ std::size_t stream::read_some(std::span<std::byte> into, std::source_location wh
       o = s.tls.read(into, got);
       must_send = !s.tls.out.empty();
     }
-    if (must_send) s.flush(false, where);
+    try {
+      if (must_send) s.flush(false, where);
+    } catch (...) {
+      if (o != engine::outcome::done) throw;  // else what was read would be lost; the next call finds it as well
+    }
     if (o == engine::outcome::done) return got;
     if (o == engine::outcome::ended) return 0;
     static_cast<void>(s.fill(where));

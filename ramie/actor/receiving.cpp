@@ -3,6 +3,7 @@
 #include <ramie/actor/extras.hpp>
 #include <ramie/base/atomic.hpp>
 #include <ramie/sched/residents.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <mutex>
 
@@ -157,6 +158,10 @@ message* receive_message(actor_cell& c, bool (*wanted)(message&, void*), void* c
                          const steady::time_point* deadline, std::source_location where) {
   const wait_site site{"a message", where};
   bool looked = false;  // at what the last call left behind
+  // Not one that is killed, or is about to be, by the end of the runtime: it ends below.
+  if (is_to_look() && looks_and_is_to_stop() && !c.ending && !is_draining() &&
+      (c.interrupts.load(std::memory_order_relaxed) & actor_cell::kill_wanted) == 0)
+    begin_again([] {});
   for (;;) {
     if (c.ending) return nullptr;
     std::unique_lock guard{c.lock};

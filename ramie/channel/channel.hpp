@@ -70,7 +70,7 @@ class channel {
 
   /// Sends `value`; suspends (a plain thread: blocks) while there is no room and no receiver. Returns `closed` if the
   /// channel is closed, before or during the call; `value` is then unchanged. Throws `cancelled` if the fiber is asked
-  /// to stop while it waits, and what moving T throws.
+  /// to stop, having sent nothing, and what moving T throws.
   RAMIE_ALWAYS_INLINE channel_status send(T&& value, std::source_location where = std::source_location::current()) {
     return send_with(value, where, [](detail::wait& pause) RAMIE_LAMBDA_INLINE { return pause.suspend(); });
   }
@@ -118,7 +118,7 @@ class channel {
   }
 
   /// Receives; suspends (a plain thread: blocks) while there is nothing. Returns nullopt when the channel is closed and
-  /// empty. Throws `cancelled` if the fiber is asked to stop while it waits, and what moving T throws.
+  /// empty. Throws `cancelled` if the fiber is asked to stop, and what moving T throws.
   RAMIE_ALWAYS_INLINE std::optional<T> recv(std::source_location where = std::source_location::current()) {
     std::optional<T> got;
     recv_with(got, where, [](detail::wait& pause) RAMIE_LAMBDA_INLINE { return pause.suspend(); });

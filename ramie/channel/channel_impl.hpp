@@ -107,6 +107,7 @@ detail::operation* channel<T>::take_in() noexcept {
 template <class T>
 template <class Suspend>
 RAMIE_ALWAYS_INLINE channel_status channel<T>::send_with(T& value, const std::source_location& where, Suspend suspend) {
+  detail::ready_point();
   for (;;) {
     detail::operation* served = nullptr;
     detail::channel_guard guard{core_};
@@ -133,6 +134,7 @@ template <class T>
 template <class Suspend>
 RAMIE_ALWAYS_INLINE channel_status channel<T>::recv_with(std::optional<T>& got, const std::source_location& where,
                                                          Suspend suspend) {
+  detail::ready_point();
   for (;;) {
     detail::operation* served = nullptr;
     detail::channel_guard guard{core_};

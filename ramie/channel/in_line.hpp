@@ -4,6 +4,7 @@
 #include <ramie/channel/core.hpp>
 #include <ramie/sync/deadline.hpp>
 #include <ramie/task/clean_up.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <chrono>
 #include <type_traits>

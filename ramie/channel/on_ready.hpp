@@ -30,7 +30,7 @@ class future_waitable : public queue_waitable {
     return queue_waitable::may_be_ready() || state_->is_deferred();
   }
   [[nodiscard]] bool attempt() override {
-    if (state_->is_deferred()) state_->wait(std::source_location::current());
+    if (state_->is_deferred()) state_->make_deferred_call();
     return queue_waitable::attempt();
   }
 

@@ -21,6 +21,7 @@ namespace detail {
 template <class Cases, class Suspend>
 RAMIE_ALWAYS_INLINE std::size_t select_one(Cases& cases, std::size_t n, bool waits, const std::source_location& where,
                                            Suspend suspend) {
+  if (waits) ready_point();
   for (;;) {
     if (!waits) return select_poll(cases, n);
     if (const std::size_t ready = select_ready(cases, n); ready != no_case) return ready;
@@ -156,7 +157,7 @@ outcome_of<Given...> outcome_at(std::size_t fired, std::index_sequence<Place...>
 /// Of several ready ones each is equally likely. A closed channel is ready. The same channel may be in several cases; a
 /// select does not match its own cases; a case that is twice among the arguments counts once. Nothing is allocated.
 /// Suspends (a plain thread: blocks) unless there is an `otherwise` case. Throws `cancelled` if the fiber is asked to
-/// stop while it waits; what moving an element, or the function, throws.
+/// stop, having performed none; what moving an element, or the function, throws.
 template <class First, class... Cases>
   requires(detail::any_case<std::remove_cvref_t<First>> && (detail::any_case<std::remove_cvref_t<Cases>> && ...))
 RAMIE_ALWAYS_INLINE std::size_t select(First&& first, Cases&&... rest) {

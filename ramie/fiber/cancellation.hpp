@@ -79,10 +79,10 @@ RAMIE_NOINLINE void call_quietly(F&& f) noexcept {
 /// Calls f() and returns its result. Once `deadline` has passed, every wait inside f (channels, select, sync, sleep,
 /// join, ask; in the calling fiber, its fork_join functions and the children of scopes opened inside, not in fibers
 /// started by `spawn`) throws `cancelled`, and when that leaves f, this throws timeout_error. Not reached are waits for
-/// a lock, which have timed forms of their own, and those listed in docs/guides/structured.md. Code that does not wait
-/// is not interrupted; it can ask `this_fiber::stop_requested`. Nested deadlines: the earliest wins, and its own call
-/// throws timeout_error. Any other result or exception of f is passed on, even if late. Suspends if f does. Fibers and
-/// plain threads.
+/// a lock, which have timed forms of their own, and those listed in docs/guides/structured.md. Code without a
+/// call that may wait is not interrupted; it can ask `this_fiber::stop_requested`. Nested deadlines: the earliest wins,
+/// and its own call throws timeout_error. Any other result or exception of f is passed on, even if late. Suspends if f
+/// does. Fibers and plain threads.
 template <class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> with_deadline(std::chrono::steady_clock::time_point deadline, F&& f) {
@@ -97,7 +97,8 @@ std::invoke_result_t<F&> with_deadline(std::chrono::time_point<Clock, Duration> 
   return with_deadline(detail::time_after(detail::time_left(deadline)), f);
 }
 
-/// As with_deadline, `timeout` from now. A timeout of zero or less lets f run up to its first wait.
+/// As with_deadline, `timeout` from now. A timeout of zero or less lets f run up to its first wait,
+/// but calls that may wait, and need not, may throw before.
 template <class Rep, class Period, class F>
   requires std::invocable<F&>
 std::invoke_result_t<F&> with_timeout(std::chrono::duration<Rep, Period> timeout, F&& f) {

@@ -277,17 +277,7 @@ std::string_view name() noexcept {
   return detail::name_of(w == nullptr ? nullptr : w->running_task());
 }
 
-bool stop_requested() noexcept {
-  detail::worker_base* w = detail::current_worker();
-  if (w == nullptr || w->running == nullptr) return detail::limits_here().is_late();
-  detail::task& t = *w->task_on_stack();
-  const bool draining = w->draining.load(std::memory_order_acquire);
-  const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
-  if ((flags & detail::task::limited) == 0)
-    return (draining || (flags & detail::task::stop_flag) != 0) && w->exceptions->in_flight() == 0;
-  const detail::limits bounds = detail::limits_of(t, w->exceptions->in_flight());
-  return bounds.stopped || (draining && !bounds.shielded) || bounds.is_late();
-}
+bool stop_requested() noexcept { return detail::is_to_stop(); }
 
 stop_cause why_stopped() noexcept {
   const detail::limits bounds = detail::limits_here();

@@ -44,6 +44,7 @@ class future_base {
   std::future_status wait_for(std::chrono::duration<Rep, Period> timeout,
                               std::source_location where = std::source_location::current()) const {
     shared_state<R>& state = state_.get("wait_for");
+    ready_point();
     if (state.is_deferred()) return std::future_status::deferred;
     return status(state.is_ready() || state.wait_before(time_after(timeout), where));
   }
@@ -51,6 +52,7 @@ class future_base {
   std::future_status wait_until(std::chrono::time_point<Clock, Duration> deadline,
                                 std::source_location where = std::source_location::current()) const {
     shared_state<R>& state = state_.get("wait_until");
+    ready_point();
     if (state.is_deferred()) return std::future_status::deferred;
     return status(state.is_ready() ||
                   attempt_until(deadline, [&](steady_time t) { return state.wait_before(t, where); }));

@@ -67,6 +67,7 @@ class shared_state_base {
   [[nodiscard]] bool is_ready() const noexcept { return queue_.is(ready); }
 
   RAMIE_ALWAYS_INLINE void wait(const std::source_location& where) {
+    ready_point();
     if (is_ready()) return;
     if (is_deferred()) [[unlikely]]
       make_deferred_call();
@@ -93,6 +94,8 @@ class shared_state_base {
   }
   /// Is there a deferred call without a waiter yet? (S4) The exchange that takes it acquires it.
   [[nodiscard]] bool is_deferred() const noexcept { return deferred_.load(std::memory_order_relaxed) != nullptr; }
+  /// S4. Does nothing if somebody else makes it.
+  void make_deferred_call();
 
  protected:
   ~shared_state_base() { delete deferred_.load(std::memory_order_relaxed); }
@@ -105,7 +108,6 @@ class shared_state_base {
   atomic<std::uint32_t> references_{1};
   atomic<bool> future_taken_{false};
   atomic<deferred_call*> deferred_{nullptr};
-  void make_deferred_call();
 };
 
 [[noreturn]] void throw_without_state(const char* call);

@@ -132,12 +132,21 @@ class buffered_writer {
     used_ += from.size();
   }
   void write(std::string_view text) { write(std::as_bytes(std::span{text})); }
-  /// Writes what is buffered. Suspends and throws as write_all does; the buffer is empty afterwards in any case.
+  /// Writes what is buffered. Suspends and throws as write_all does. What the stream has not taken then stays, if it
+  /// says how much that is, as all of ramie's do; otherwise the buffer is empty.
   void flush() {
     if (used_ == 0) return;
-    const std::size_t n = used_;
+    const std::span<const std::byte> all{bytes_.get(), used_};
+    std::size_t written = used_;
+    try {
+      if constexpr (requires { to_->write_all(all, &written); }) to_->write_all(all, &written);
+      else to_->write_all(all);
+    } catch (...) {
+      used_ -= written;
+      std::memmove(bytes_.get(), bytes_.get() + written, used_);
+      throw;
+    }
     used_ = 0;
-    to_->write_all(std::span<const std::byte>{bytes_.get(), n});
   }
   [[nodiscard]] std::size_t buffered() const noexcept { return used_; }
 

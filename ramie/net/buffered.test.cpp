@@ -106,6 +106,33 @@ TEST(net_buffered_writers, keep_the_order_of_small_and_large_pieces) {
   });
 }
 
+/// Takes at most `most` bytes, then throws.
+struct full_sink {
+  std::size_t most;
+  std::string got;
+  void write_all(std::span<const std::byte> from, std::size_t* written = nullptr) {
+    const std::size_t n = std::min(from.size(), most - got.size());
+    got += text_of(from.first(n));
+    if (written != nullptr) *written = n;
+    if (n != from.size()) throw io_error{"sink", io_errc::closed};
+  }
+};
+
+TEST(net_buffered_writers, keep_what_was_not_written) {
+  full_sink to{5, {}};
+  buffered_writer writer{to, 64};
+  writer.write("hello world");
+  EXPECT_THROW(writer.flush(), io_error);
+  EXPECT_EQ(writer.buffered(), 6u);
+  EXPECT_THROW(writer.flush(), io_error);
+  EXPECT_EQ(writer.buffered(), 6u);
+  to.most = 100;
+  writer.write("!");
+  writer.flush();
+  EXPECT_EQ(writer.buffered(), 0u);
+  EXPECT_EQ(to.got, "hello world!");
+}
+
 TEST(net_copies, end_with_their_source_and_when_nothing_moves) {
   with_workers([] {
     auto [a, b] = unix_stream::pair();

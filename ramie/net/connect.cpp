@@ -12,6 +12,7 @@
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/task/io_wait.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -70,6 +71,7 @@ system::result outcome(const handle& h) {
 }
 
 handle connected(const endpoint& to, const tcp_options& options, const std::source_location& where) {
+  ramie::detail::ready_point();
   const std::string what = "connect to " + to.to_string();
   attempt made = try_to_begin(to, options);
   if (made.code == -EINPROGRESS) {

@@ -13,7 +13,8 @@ namespace ramie::net {
 
 /// Copies until `from` ends, through a buffer of 16 KiB, and returns how many bytes. With `idle`, throws timeout_error
 /// when neither side has moved for that long, or for twice as long at most. Ends of a stream are not passed on: call
-/// to.shutdown_write(). Suspends. Throws what the streams throw (io_error, `cancelled`), std::bad_alloc.
+/// to.shutdown_write(). If it is cancelled, up to 16 KiB may have been read and not
+/// written. Suspends. Throws what the streams throw (io_error, `cancelled`), std::bad_alloc.
 template <class From, class To>
 std::uint64_t copy(From& from, To& to, std::chrono::nanoseconds idle = std::chrono::nanoseconds::max()) {
   constexpr std::size_t size = 16 * 1024;

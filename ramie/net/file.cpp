@@ -14,6 +14,7 @@
 #include <ramie/poll/system.hpp>
 #include <ramie/poll/traffic.hpp>
 #include <ramie/task/io_wait.hpp>
+#include <ramie/task/ready_point.hpp>
 #include <ramie/worker/worker.hpp>
 
 #include <fcntl.h>
@@ -167,6 +168,7 @@ file file::open(std::string path, const file_options& options, std::source_locat
 
 std::size_t file::read_at(std::uint64_t position, std::span<std::byte> into, std::source_location where) {
   const off_t at = offset_of(position, "read", path_);
+  ramie::detail::ready_point();
   const use during{handle_.get(), "read"};
   const int fd = during.fd();
   std::size_t done = 0;
@@ -198,6 +200,7 @@ void file::write_at(std::uint64_t position, std::span<const std::byte> from, std
   std::size_t ignored = 0;
   std::size_t& done = written == nullptr ? ignored : *written;
   done = 0;
+  ramie::detail::ready_point();
   const use during{handle_.get(), "write"};
   const int fd = during.fd();
   const auto left = [&] {

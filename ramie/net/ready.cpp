@@ -4,6 +4,7 @@
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/task/io_wait.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +19,7 @@ using namespace detail;
 
 /// Waits on a duplicate: the number may be in the set already, by another wait, and its owner may close it.
 void wait_for(int fd, direction way, short events, const char* what, const std::source_location& where) {
+  ramie::detail::ready_point();
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) system::fail(what, -errno);
   const handle h = handle::owning(copy, endings::pass);

@@ -13,6 +13,7 @@
 #include <ramie/poll/io_error.hpp>
 #include <ramie/poll/system.hpp>
 #include <ramie/task/io_wait.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -181,6 +182,7 @@ std::optional<int> signals::try_wait() {
 int signals::wait(std::source_location where) {
   const char* const what = ramie::detail::io_reason.signal;
   const use during{handle_.get(), what};
+  ramie::detail::ready_point();
   for (;;) {
     if (const std::optional<int> signal = take()) return *signal;
     await_ready(*handle_, direction::in, what, where);

@@ -1,6 +1,7 @@
 #include <ramie/poll/retry.hpp>
 
 #include <ramie/fiber/this_fiber.hpp>
+#include <ramie/task/ready_point.hpp>
 #include <ramie/worker/worker.hpp>
 
 #include <cstdint>
@@ -14,7 +15,8 @@ constexpr std::uint32_t in_a_row_most = ramie::detail::worker::turns_most;  // a
 
 }  // namespace
 
-RAMIE_NOINLINE void give_way() noexcept {
+RAMIE_NOINLINE void give_way() {
+  ramie::detail::ready_point();
   ramie::detail::worker* const w = ramie::detail::worker::current();
   if (w == nullptr) return;
   // A fiber that has been somewhere else meanwhile was dispatched again.

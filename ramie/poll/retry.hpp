@@ -3,6 +3,7 @@
 
 #include <ramie/poll/descriptor.hpp>
 #include <ramie/poll/system.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <poll.h>
 
@@ -12,8 +13,8 @@
 namespace ramie::net::detail {
 
 /// Lets others run now and then: a fiber whose calls never wait, since its peer is faster, would keep its worker.
-/// Suspends.
-void give_way() noexcept;
+/// Suspends. A point of cancellation (task/ready_point.hpp).
+void give_way();
 
 /// Calls `attempt(fd)` until it returns something else than EAGAIN and EINTR, and returns that. For reading: waits
 /// before the first call if the direction is known to be drained, to save a futile call. `drained(result)`: is there no
@@ -66,6 +67,7 @@ inline void wait_until_ready(descriptor& d, direction way, const char* what, con
   const auto is_certain = [&](bool by_edge) {
     return by_edge && way == direction::in && !d.short_reads.load(std::memory_order_relaxed);
   };
+  ramie::detail::ready_point();
   while (!is_certain(await_ready(d, way, what, where)) &&
          !system::is_ready(d.fd, way == direction::in ? POLLIN | POLLRDHUP : POLLOUT)) {
     found_nothing(d, way);

@@ -89,14 +89,17 @@ class barrier {
 
   /// Suspends until the phase of the token is over. Throws `cancelled`, resource_error; the arrival still counts.
   RAMIE_ALWAYS_INLINE void wait(arrival_token&& arrival, std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     core_.wait(arrival.phase_, where);
   }
 
   /// wait(arrive()).
   RAMIE_ALWAYS_INLINE void arrive_and_wait(std::source_location where = std::source_location::current()) {
     std::uint32_t phase = 0;
-    if (core_.arrive(1, false, phase)) complete();
-    else core_.wait(phase, where);
+    const bool is_last = core_.arrive(1, false, phase);
+    if (is_last) complete();
+    detail::ready_point();  // the arrival counts
+    if (!is_last) core_.wait(phase, where);
   }
 
   /// Arrives and leaves: later phases expect one less. Suspends only if the completion function does. Throws

@@ -47,6 +47,7 @@ class condition_variable {
   template <class Lock, class Predicate>
     requires std::is_invocable_r_v<bool, Predicate&>
   void wait(Lock& lock, Predicate condition, std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     while (!condition()) wait_before(lock, nullptr, where);
   }
 
@@ -63,6 +64,7 @@ class condition_variable {
     requires std::is_invocable_r_v<bool, Predicate&>
   bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> deadline, Predicate condition,
                   std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     while (!condition())
       if (wait_until(lock, deadline, where) == std::cv_status::timeout) return condition();
     return true;

@@ -43,6 +43,7 @@ class event : public detail::timed_waits<event> {
 
   /// Suspends until it is set. Throws `cancelled`, resource_error.
   RAMIE_ALWAYS_INLINE void wait(std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     if (how_ == event_reset::manual && is_set()) return;
     if (queue_.lock() != 0) queue_.unlock(how_ == event_reset::manual ? 1 : 0);
     else queue_.unlock_and_wait(0, {"event", where}, [this, where] { wait(where); });

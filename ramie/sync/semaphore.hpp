@@ -35,9 +35,11 @@ class counting_semaphore {
   /// The most permits that may be free at a time.
   [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
 
-  /// Takes a permit; suspends until there is one. Throws `cancelled` if the fiber is asked to stop while it waits;
-  /// resource_error if there is no stack for other work. In both cases it has taken no permit.
+  /// Takes a permit; suspends until there is one. Throws `cancelled` if the fiber is asked to stop, see
+  /// docs/guides/structured.md; resource_error if there is no stack for other work. In both cases it has taken no
+  /// permit.
   RAMIE_ALWAYS_INLINE void acquire(std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     if (take_free()) [[likely]]
       return;
     const std::uint64_t free = queue_.lock();
@@ -57,12 +59,14 @@ class counting_semaphore {
   template <class Rep, class Period>
   [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> timeout,
                                      std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     if (take_free()) return true;
     return acquire_before(detail::time_after(timeout), where);
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool try_acquire_until(std::chrono::time_point<Clock, Duration> deadline,
                                        std::source_location where = std::source_location::current()) {
+    detail::ready_point();
     if (take_free()) return true;
     return detail::attempt_until(deadline, [&](detail::steady_time t) { return acquire_before(t, where); });
   }

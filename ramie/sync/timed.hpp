@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ramie/sync/deadline.hpp>
+#include <ramie/task/ready_point.hpp>
 
 #include <chrono>
 #include <source_location>
@@ -24,6 +25,7 @@ class timed_waits {
   [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> deadline,
                                 std::source_location where = std::source_location::current()) {
     Self& self = static_cast<Self&>(*this);
+    ready_point();
     return self.try_wait() || attempt_until(deadline, [&](steady_time t) { return self.wait_before(t, where); });
   }
 };

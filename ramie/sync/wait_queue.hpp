@@ -34,6 +34,7 @@
 
 #include <ramie/sync/word_lock.hpp>
 #include <ramie/task/clean_up.hpp>
+#include <ramie/task/ready_point.hpp>
 #include <ramie/task/wait.hpp>
 #include <ramie/task/wait_list.hpp>
 

@@ -33,6 +33,7 @@ class zero_count : public timed_waits<Self> {
 
   /// Suspends until the count is zero. Throws `cancelled`, resource_error.
   RAMIE_ALWAYS_INLINE void wait(std::source_location where = std::source_location::current()) {
+    ready_point();
     if (try_wait()) return;
     if (const std::uint64_t left = queue_.lock(); left == 0) queue_.unlock(0);
     else queue_.unlock_and_wait(left, {Self::kind, where}, [this, where] { wait(where); });

@@ -185,6 +185,19 @@ limits limits_here() noexcept {
   return found;
 }
 
+bool is_to_stop() noexcept {
+  worker_base* const w = current_worker();
+  task* const at = w == nullptr ? nullptr : w->running_task();
+  if (at == nullptr) return limits_here().is_late();
+  task& t = *at;
+  const bool draining = w->draining.load(std::memory_order_acquire);
+  const std::uint32_t flags = t.flags.load(std::memory_order_acquire);
+  if ((flags & task::limited) == 0)
+    return (draining || (flags & task::stop_flag) != 0) && w->exceptions->in_flight() == 0;
+  const limits bounds = limits_of(t, w->exceptions->in_flight());
+  return bounds.stopped || (draining && !bounds.shielded) || bounds.is_late();
+}
+
 task* owner_of_place(const void* place) noexcept {
   worker_base* w = current_worker();
   for (task* t = w == nullptr ? nullptr : w->running_task(); t != nullptr; t = t->parent) {

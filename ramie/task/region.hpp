@@ -79,6 +79,8 @@ void cancel_strands_if_over(const inspection& during, const stack& top) noexcept
 bool is_unlimited(const task& t) noexcept;
 /// The limits of the calling code, a fiber's or a plain thread's.
 limits limits_here() noexcept;
+/// Whether a wait of the calling code would be cancelled.
+bool is_to_stop() noexcept;
 
 /// A scope whose first child has failed. Known at its owner's stack (family_bucket), which its children's waits look
 /// up.

@@ -347,13 +347,13 @@ bool h1_exchange::send_from_file(int fd, std::uint64_t offset, std::uint64_t siz
   while (at < end) {
     const ssize_t n =
         ::sendfile(s->native_handle(), fd, &at, static_cast<std::size_t>(std::min<off_t>(end - at, 1 << 20)));
-    if (n < 0 && errno == EAGAIN) {
-      with_timeout(limits.write_time, [&] { s->wait_writable(); });
-    } else if (n == 0 || (n < 0 && errno != EINTR)) {
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
       keep_ = false;
       throw net::io_error{"sendfile", n == 0 ? std::error_code{net::io_errc::unexpected_end}
                                              : std::error_code{errno, std::system_category()}};
     }
+    // Also if there is room: a client that is faster must not outlive a stop.
+    if (at < end) with_timeout(limits.write_time, [&] { s->wait_writable(); });
   }
   return true;
 }

@@ -324,7 +324,13 @@ void h2_connection::send_all() {
         return;
       }
     }
-    c_.write(under_way_);
+    std::size_t written = 0;
+    try {
+      c_.write(under_way_, {}, &written);
+    } catch (const cancelled&) {
+      under_way_.erase(0, written);  // S3
+      throw;
+    }
     under_way_.clear();
   }
 }
@@ -338,6 +344,10 @@ void h2_connection::flush() {
     if (!sending_.try_acquire()) return;
     try {
       send_all();
+    } catch (const cancelled&) {
+      sending_.release();
+      finish_later();
+      throw;
     } catch (...) {
       c_.stream.close();  // S3
       sending_.release();
@@ -348,6 +358,17 @@ void h2_connection::flush() {
     if (!to_look_again_) break;
   }
   end_if_drained();
+}
+
+/// What this fiber has taken may be another's.
+void h2_connection::finish_later() {
+  fibers_->spawn([this] {
+    try {
+      flush();
+    } catch (const error&) {
+      // The connection is over.
+    }
+  });
 }
 
 void h2_connection::end_if_drained() {
@@ -438,6 +459,7 @@ void h2_connection::run() {
   if (!c_.begin_request()) return;  // from now on it ends by say_good_bye
   c_.on_rest = [this] { rest(); };
   scope fibers;
+  fibers_ = &fibers;
   fibers.spawn([this] {
     c_.core.stopped.wait();
     try {

@@ -8,8 +8,9 @@
 //     has ended goes on with the first of them: a client that sees a response may be faster than the handler's end. A client that resets many more than it lets finish is sent away.
 //  S3 What the session wants to send is taken and written by the holder of `sending`; any fiber that has changed
 //     something sets `to_look_again` and tries to become the holder. If it cannot, the holder sees that mark after it has
-//     released `sending`, at the latest. A write that fails or is cut short ends the connection, for half a frame may have
-//     been sent.
+//     released `sending`, at the latest. A write that fails or takes too long ends the connection, for half a frame may
+//     have been sent. The holder may be cancelled, though, by a deadline in a handler, say: what it has not written stays
+//     in `under_way_`, and a fiber of the connection's scope goes on with it.
 //  S4 Back-pressure: a handler adds to its stream's `out` while that has less than out_most bytes, and waits otherwise;
 //     the session takes from it as the client's windows allow. The client's windows are opened by what handlers read.
 //  S5 A stream is deleted when nghttp2 has closed it and its handler has ended.
@@ -82,11 +83,13 @@ class h2_connection {
   void reset(h2_exchange& x, std::uint32_t code);
   void flush();
   void send_all();
+  void finish_later();
   void say_good_bye();
   void end_if_drained();
   void forget(h2_exchange& x);
 
   connection& c_;
+  scope* fibers_ = nullptr;
   mutex lock_;
   h2_session session_;
   std::map<std::int32_t, std::unique_ptr<h2_exchange>> streams_;

@@ -86,16 +86,22 @@ void websocket::state::send_frame(opcode code, std::string_view payload, bool pa
     payload = copy;
   }
   sending.acquire();
+  std::size_t written = 0;
   try {
     if (close_sent.load()) throw net::io_error{"WebSocket send", net::io_errc::closed};
     if (code == closing) close_sent.store(true);
-    w->write(head, std::as_bytes(std::span{payload}));
+    w->write(head, std::as_bytes(std::span{payload}), &written);
   } catch (const net::io_error&) {
+    sending.release();
+    throw;
+  } catch (const cancelled&) {
+    close_sent.store(written != 0);
+    if (written != 0) w->stream.close();  // W2
     sending.release();
     throw;
   } catch (...) {
     close_sent.store(true);
-    w->stream.close();  // W2
+    w->stream.close();
     sending.release();
     throw;
   }
@@ -215,22 +221,27 @@ bool websocket::state::read_payload() {
 }
 
 void websocket::state::on_control() {
-  const std::string payload = std::exchange(control, {});
   if (now.code == ping) {
-    if (!close_sent.load()) send_frame(pong, payload);
+    if (!close_sent.load()) send_frame(pong, control);
   } else if (now.code == closing) {
     std::uint16_t code = 1005;
-    if (payload.size() == 1) fail(1002, "a broken close");
-    if (payload.size() >= 2) {
-      code = static_cast<std::uint16_t>(static_cast<unsigned char>(payload[0]) << 8 |
-                                        static_cast<unsigned char>(payload[1]));
+    if (control.size() == 1) fail(1002, "a broken close");
+    if (control.size() >= 2) {
+      code = static_cast<std::uint16_t>(static_cast<unsigned char>(control[0]) << 8 |
+                                        static_cast<unsigned char>(control[1]));
       if (!may_be_received(code)) fail(1002, "a close code that may not be sent");
-      if (!is_utf8(std::string_view{payload}.substr(2))) fail(1007, "text that is not UTF-8");
+      if (!is_utf8(std::string_view{control}.substr(2))) fail(1007, "text that is not UTF-8");
     }
     peer_code.store(code);
-    send_close(code, {});
+    try {
+      send_close(code, {});
+    } catch (const cancelled&) {
+      peer_code.store(0);  // W3
+      throw;
+    }
     w->stream.shutdown_write();
   }
+  control.clear();
 }
 
 std::optional<websocket_message> websocket::state::finish_message() {
@@ -261,9 +272,9 @@ std::optional<websocket_message> websocket::receive() {
       s.more_input();
       continue;
     }
-    s.in_frame = false;
     if ((s.now.code & 8) != 0) s.on_control();
-    else if (s.now.last) return s.finish_message();
+    s.in_frame = false;
+    if ((s.now.code & 8) == 0 && s.now.last) return s.finish_message();
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -203,6 +204,47 @@ TEST(http_websocket, a_silent_peer_is_pinged_then_cut_off) {
       EXPECT_EQ(body_of(net::read_all(c)), std::string("\x89\0", 2));
     }
     EXPECT_TRUE(timed_out);
+  });
+}
+
+TEST(http_websocket, calls_that_are_late_lose_nothing) {
+  net::with_workers([] {
+    server s;
+    add_echo(s);
+    std::atomic<int> late{0};
+    s.upgrade("/late", [&](request&, websocket& w) {
+      for (;;) {
+        try {
+          if (!with_timeout(0ms, [&] { return w.receive(); })) return;
+        } catch (const timeout_error&) {
+          ++late;
+          this_fiber::yield();
+        }
+      }
+    });
+    const served at{s};
+
+    websocket w = websocket::connect("ws://" + at.at().to_string() + "/echo");
+    int sent = 0, late_sends = 0;
+    for (int i = 0; i < 1000; ++i) {
+      try {
+        with_timeout(0ms, [&] { w.send(std::to_string(sent)); });
+        ++sent;
+      } catch (const timeout_error&) {
+        ++late_sends;
+      }
+    }
+    EXPECT_GT(late_sends, 0);
+    for (int i = 0; i < sent; ++i) ASSERT_EQ(w.receive()->data, std::to_string(i));
+
+    std::string pings, pongs;
+    for (int i = 0; i < 1000; ++i) {
+      pings += frame(0x89, "?");
+      pongs += "\x8a\x01?";
+    }
+    const std::string all = ask(at.at(), get("/late", upgrade_fields) + pings + frame(0x88, "\x03\xe8"));
+    EXPECT_GT(late, 0);
+    EXPECT_EQ(body_of(all), pongs + "\x88\x02\x03\xe8");
   });
 }
 

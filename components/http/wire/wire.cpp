@@ -52,13 +52,23 @@ std::size_t wire::take(std::span<std::byte> into, std::chrono::nanoseconds time)
   return n;
 }
 
-void wire::write(std::string_view head, std::span<const std::byte> body) {
+void wire::write(std::string_view head, std::span<const std::byte> body, std::size_t* written) {
   constexpr std::size_t piece_most = 64 * 1024;
+  std::size_t ignored = 0;
+  std::size_t& done = written == nullptr ? ignored : *written;
+  done = 0;
   for (;;) {
     const auto piece = body.first(std::min(body.size(), piece_most));
     const std::array<iovec, 2> pieces{iovec{const_cast<char*>(head.data()), head.size()},
                                       iovec{const_cast<std::byte*>(piece.data()), piece.size()}};
-    with_timeout(write_time_, [&] { stream.write_all(std::span{pieces}.first(piece.empty() ? 1 : 2)); });
+    std::size_t of_piece = 0;
+    try {
+      with_timeout(write_time_, [&] { stream.write_all(std::span{pieces}.first(piece.empty() ? 1 : 2), &of_piece); });
+    } catch (...) {
+      done += of_piece;
+      throw;
+    }
+    done += of_piece;
     head = {};
     body = body.subspan(piece.size());
     if (body.empty()) return;

@@ -30,8 +30,9 @@ class wire {
   std::size_t fill_until(std::chrono::steady_clock::time_point deadline);
   /// Takes what there is, or reads once. 0 at the end. Same.
   std::size_t take(std::span<std::byte> into, std::chrono::nanoseconds time);
-  /// In pieces, for each of which the peer has `write_time`. Same.
-  void write(std::string_view head, std::span<const std::byte> body = {});
+  /// In pieces, for each of which the peer has `write_time`. Puts into `*written`, if there is one, how much of both
+  /// the stream has taken, also when it throws. Same.
+  void write(std::string_view head, std::span<const std::byte> body = {}, std::size_t* written = nullptr);
 
   net::any_stream stream;
   /// Called while the input is awaited, once nothing has come for a while: what is not needed meanwhile can be given

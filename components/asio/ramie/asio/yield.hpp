@@ -41,6 +41,7 @@ struct operation_base {
   boost::asio::execution_context* in = nullptr;
 
   void wait() {
+    if (done.is_set()) return;  // the result is there
     try {
       done.wait();
     } catch (const cancelled&) {
