@@ -32,11 +32,12 @@ class hub_actor;
 class name_keeper;
 class node_service;
 
-/// In a fiber whose end somebody awaits: the runtime may end it by `cancelled`.
-struct set_at_end {
-  ~set_at_end() { over.set(); }
-  event& over;
-};
+/// In the closure of a fiber whose end somebody awaits: calls f with its last copy, so also if the runtime ends the
+/// fiber by `cancelled`, or does not begin it.
+template <class F>
+std::shared_ptr<void> at_end(F f) {
+  return {nullptr, [f = std::move(f)](void*) { f(); }};
+}
 
 /// What nodes say to all.
 namespace presence {

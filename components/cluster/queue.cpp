@@ -115,9 +115,9 @@ class queue_core final : public closable, public std::enable_shared_from_this<qu
   bool confirm(const std::string& to, std::string_view what) {
     for (int tries = 0; tries < 3 && !publisher_->is_closed(); ++tries) {
       std::uint64_t number = 0;
+      const js_publisher::forgotten_at_end last{*publisher_, number};
       future<std::optional<std::string>> answer = publisher_->request(to, what, {}, number);
       const bool ready = answer.wait_for(milliseconds{1000}) == std::future_status::ready;
-      publisher_->forget(number);
       if (ready && answer.get()) return true;
       if (ready) this_fiber::sleep_for(milliseconds{50});
     }
@@ -243,9 +243,15 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
 
   void start() {
     sub_.reset(subscribe(of_->connection(), inbox_, &incoming::came, box_));
-    spawn([me = shared_from_this()] {
-      const set_at_end last{me->over_};
-      me->take_jobs();
+    spawn([me = shared_from_this(), last = at_end([me = shared_from_this()] { me->over_.set(); })] {
+      const auto leave = [&] { shield([&] { me->leave(); }); };
+      try {
+        me->take_jobs();
+      } catch (...) {
+        leave();
+        throw;
+      }
+      leave();
     }).detach();
   }
   void stop() {
@@ -297,6 +303,10 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
         for (const std::string& reply : running_) of_->say(reply, "+WPI");
       }
     }
+  }
+
+  void leave() {
+    stopping_ = true;
     // What came and was not begun is for others.
     sub_.reset();
     while (auto left = box_->jobs.try_recv())
@@ -335,16 +345,11 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
       const std::lock_guard guard{lock_};
       running_.push_back(j.reply);
     }
-    spawn([me = shared_from_this(), one = std::move(j)] { me->handle(one); }).detach();
+    auto last = at_end([me = shared_from_this(), reply = j.reply] { me->done(reply); });
+    spawn([me = shared_from_this(), one = std::move(j), done = std::move(last)] { me->handle(one); }).detach();
   }
 
   void handle(const job& j) {
-    struct done_at_end {
-      ~done_at_end() { server.done(j); }
-      queue_server& server;
-      const job& j;
-    };
-    const done_at_end last{*this, j};
     const delivery how{j.reply};
     try {
       std::string reason;
@@ -374,11 +379,10 @@ class queue_server final : public std::enable_shared_from_this<queue_server> {
       // The dead letter was not stored: the job comes again.
     }
   }
-  void done(const job& j) noexcept {
+  void done(const std::string& which) noexcept {
     {
       const std::lock_guard guard{lock_};
-      if (const auto at = std::find(running_.begin(), running_.end(), j.reply); at != running_.end())
-        running_.erase(at);
+      if (const auto at = std::find(running_.begin(), running_.end(), which); at != running_.end()) running_.erase(at);
     }
     static_cast<void>(
         box_->jobs.try_send(job{}));  // there may be more to ask for; if it is full, take_jobs looks anyway

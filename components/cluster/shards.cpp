@@ -145,8 +145,7 @@ class shards_core final : public closable,
         static_cast<shard_store&>(*this), static_cast<shard_output&>(*this), set_, me,
         std::to_string(cluster->me.incarnation) + "." + std::to_string(record.number) + "." + std::to_string(++lives),
         s);
-    spawn([me = shared_from_this()] {
-      const set_at_end last{me->over_};
+    spawn([me = shared_from_this(), last = at_end([me = shared_from_this()] { me->over_.set(); })] {
       me->keep();
     }).detach();
     if (options.passivate_after != milliseconds{0}) gate_.tell(shard_gate::sweep{});

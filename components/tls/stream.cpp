@@ -10,6 +10,7 @@
 //     the holder has not looked for the last time: it looks again after it has released `sending`.
 #include "context.hpp"
 
+#include <ramie/fiber.hpp>
 #include <ramie/sync.hpp>
 
 #include <openssl/err.h>
@@ -226,7 +227,8 @@ void stream::write_all(std::span<const iovec> pieces, std::size_t* written, std:
   std::size_t ignored = 0;
   std::size_t& done = written == nullptr ? ignored : *written;
   done = 0;
-  std::string joined;  // small pieces become one record
+  this_fiber::throw_if_stopped();  // what is encrypted counts as written
+  std::string joined;              // small pieces become one record
   std::size_t skip = 0;
   while (!pieces.empty()) {
     std::span<const std::byte> part{static_cast<const std::byte*>(pieces.front().iov_base) + skip,

@@ -124,7 +124,9 @@ class buffered_writer {
   void write(std::span<const std::byte> from) {
     if (from.size() >= capacity_) {
       flush();
+      owes_ = true;
       to_->write_all(from);
+      owes_ = false;
       return;
     }
     if (from.size() > capacity_ - used_) flush();
@@ -135,9 +137,10 @@ class buffered_writer {
   /// Writes what is buffered. Suspends and throws as write_all does. What the stream has not taken then stays, if it
   /// says how much that is, as all of ramie's do; otherwise the buffer is empty.
   void flush() {
-    if (used_ == 0) return;
+    if (used_ == 0 && !owes_) return;
     const std::span<const std::byte> all{bytes_.get(), used_};
     std::size_t written = used_;
+    owes_ = true;
     try {
       if constexpr (requires { to_->write_all(all, &written); }) to_->write_all(all, &written);
       else to_->write_all(all);
@@ -147,6 +150,7 @@ class buffered_writer {
       throw;
     }
     used_ = 0;
+    owes_ = false;
   }
   [[nodiscard]] std::size_t buffered() const noexcept { return used_; }
 
@@ -155,6 +159,7 @@ class buffered_writer {
   std::size_t capacity_;
   std::unique_ptr<std::byte[]> bytes_;
   std::size_t used_ = 0;
+  bool owes_ = false;  // a write has failed: the stream may keep what it has taken until the next, as that of TLS does
 };
 
 }  // namespace ramie::net

@@ -200,7 +200,12 @@ bool h1_exchange::parse_head() {
 bool h1_exchange::next() {
   if (!read_head()) return false;
   if (!parse_head()) return false;
+  owed_ = 0;
   c_.core.handle(*this);
+  if (owed_ != 0) {
+    break_off();
+    return false;
+  }
   if (c_.core.stopping.load()) keep_ = false;
   if (!keep_ || !skip_body()) {
     flush();
@@ -233,7 +238,7 @@ bool h1_exchange::skip_body() {
 
 std::size_t h1_exchange::read_body(std::span<std::byte> into) {
   if (parser_->is_done() || into.empty()) return 0;
-  if (expects_ && !rs.has_begun()) c_.write("HTTP/1.1 100 Continue\r\n\r\n");
+  if (expects_ && !rs.has_begun()) held_ += "HTTP/1.1 100 Continue\r\n\r\n";
   expects_ = false;
   parser_->into = into;
   parser_->taken = 0;
@@ -243,6 +248,7 @@ std::size_t h1_exchange::read_body(std::span<std::byte> into) {
       c_.consume(parser_->put(boost::asio::const_buffer{there.data(), there.size()}, ec));
     if (ec == beast::http::error::need_more) {
       std::size_t more = 0;
+      flush();
       try {
         more = c_.fill(limits.body_idle);
       } catch (const timeout_error&) {
@@ -292,73 +298,106 @@ void h1_exchange::send_head(int status, std::string_view fields, std::optional<s
   h += "\r\n";
   const auto bytes = std::as_bytes(std::span{body});
   const bool all = length && *length == body.size();
+  owed_ = !length || no_body_ ? 0 : *length - body.size();
   if (no_body_) {
     flush_unless_pipelined(all);
   } else if (bytes.size() <= 16 * 1024) {
     h += body;
     flush_unless_pipelined(all);
   } else {
-    flush(bytes);
+    flush_or_hold(bytes);
   }
 }
 
 /// With the next request there already, its response can go along.
 void h1_exchange::flush_unless_pipelined(bool complete) {
   if (complete && keep_ && held_.size() < 16 * 1024 && !c_.input().empty() && parser_->is_done()) return;
-  if (complete) flush();
+  if (complete) flush_or_hold();
 }
 
-void h1_exchange::flush(std::span<const std::byte> body) {
+/// False: it was cancelled, and nothing has gone out.
+bool h1_exchange::try_flush(std::span<const std::byte> body) {
   const std::size_t n = held_.size();
-  if (n + body.size() == 0) return;
+  if (n + body.size() == 0) return true;
+  std::size_t written = 0;
   try {
-    c_.write({held_.data(), n}, body);
+    c_.write({held_.data(), n}, body, &written);
+  } catch (const cancelled&) {
+    if (written == 0) return false;
+    break_off();
+    throw;
   } catch (...) {
-    keep_ = false;
-    held_.clear();
+    break_off();
     throw;
   }
   held_.clear();
+  return true;
+}
+
+void h1_exchange::flush() {
+  if (!try_flush()) throw cancelled{};
+}
+
+/// Of a response that counts as sent: if the handler is to stop, `next` sends what is held.
+void h1_exchange::flush_or_hold(std::span<const std::byte> body) {
+  if (!try_flush(body)) held_.append(reinterpret_cast<const char*>(body.data()), body.size());
+}
+
+/// What was sent ends in the middle: nothing may follow it.
+void h1_exchange::break_off() {
+  keep_ = false;
+  held_.clear();
+  c_.stream.close();
 }
 
 void h1_exchange::send_part(std::span<const std::byte> part) {
   if (no_body_) return;
-  if (!chunked_) return flush(part);
-  if (part.empty()) return flush();
-  std::array<char, 20> size{};
-  const int n = std::snprintf(size.data(), size.size(), "%zx\r\n", part.size());
-  held_.append(size.data(), static_cast<std::size_t>(n));
-  flush(part);
-  held_ = "\r\n";
+  const std::size_t before = held_.size();
+  if (chunked_ && !part.empty()) {
+    std::array<char, 20> size{};
+    const int n = std::snprintf(size.data(), size.size(), "%zx\r\n", part.size());
+    held_.append(size.data(), static_cast<std::size_t>(n));
+  }
+  if (!try_flush(part)) {
+    held_.resize(before);
+    throw cancelled{};
+  }
+  owed_ -= std::min<std::uint64_t>(owed_, part.size());
+  if (chunked_ && !part.empty()) held_ = "\r\n";
 }
 
 void h1_exchange::send_end() {
   if (chunked_ && !no_body_) held_ += "0\r\n\r\n";
-  flush();
+  flush_or_hold();
 }
 
 bool h1_exchange::send_from_file(int fd, std::uint64_t offset, std::uint64_t size) {
   net::socket_stream* s = c_.stream.socket();
   if (s == nullptr) return false;
-  flush();
   auto at = static_cast<off_t>(offset);
   const auto end = static_cast<off_t>(offset + size);
-  // Nobody else closes a connection that is busy, so the number stays what it is.
-  while (at < end) {
-    const ssize_t n =
-        ::sendfile(s->native_handle(), fd, &at, static_cast<std::size_t>(std::min<off_t>(end - at, 1 << 20)));
-    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
-      keep_ = false;
-      throw net::io_error{"sendfile", n == 0 ? std::error_code{net::io_errc::unexpected_end}
-                                             : std::error_code{errno, std::system_category()}};
+  try {
+    flush();
+    // Nobody else closes a connection that is busy, so the number stays what it is.
+    while (at < end) {
+      const ssize_t n =
+          ::sendfile(s->native_handle(), fd, &at, static_cast<std::size_t>(std::min<off_t>(end - at, 1 << 20)));
+      if (n == 0) throw net::io_error{"sendfile", net::io_errc::unexpected_end};
+      if (n < 0 && errno != EINTR && errno != EAGAIN)
+        throw net::io_error{"sendfile", std::error_code{errno, std::system_category()}};
+      // Also if there is room: a client that is faster must not outlive a stop.
+      if (at < end) with_timeout(limits.write_time, [&] { s->wait_writable(); });
     }
-    // Also if there is room: a client that is faster must not outlive a stop.
-    if (at < end) with_timeout(limits.write_time, [&] { s->wait_writable(); });
+  } catch (...) {
+    break_off();
+    throw;
   }
+  owed_ -= std::min(owed_, size);
   return true;
 }
 
 void h1_exchange::become_websocket(const std::function<void(request&, websocket&)>& f) {
+  flush();
   upgrade_to_websocket(*this, c_, f, [this] {
     upgraded_ = true;
     keep_ = false;

@@ -35,11 +35,15 @@ class h1_exchange final : public exchange {
   bool skip_body();
   void rest() noexcept;
   void flush_unless_pipelined(bool complete);
-  void flush(std::span<const std::byte> body = {});
+  bool try_flush(std::span<const std::byte> body = {});
+  void flush();
+  void flush_or_hold(std::span<const std::byte> body = {});
+  void break_off();
 
   connection& c_;
-  std::string head_;  // of the request: its method, target and headers are views of it
-  std::string held_;  // to be sent
+  std::string head_;        // of the request: its method, target and headers are views of it
+  std::string held_;        // to be sent
+  std::uint64_t owed_ = 0;  // of a body whose length the head has told
   std::unique_ptr<h1_parser> parser_;
   int version_ = 11;
   bool upgraded_ = false, busy_ = false, keep_ = true, expects_ = false, chunked_ = false, no_body_ = false,

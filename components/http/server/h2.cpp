@@ -44,6 +44,7 @@ bool h2_exchange::make_request() {
 
 std::size_t h2_exchange::read_body(std::span<std::byte> into) {
   if (into.empty()) return 0;
+  this_fiber::throw_if_stopped();
   for (;;) {
     {
       const std::lock_guard locked{c_.lock_};
@@ -110,10 +111,27 @@ void h2_exchange::send_head(int status, std::string_view fields, std::optional<s
     if (nghttp2_submit_response(c_.session_, id_, lines.data(), lines.size(), no_body ? nullptr : &from) != 0) gone();
   }
   if (no_body || body.empty()) c_.flush();
-  else send_part(std::as_bytes(std::span{body}));
+  else queue_part(std::as_bytes(std::span{body}));
 }
 
 void h2_exchange::send_part(std::span<const std::byte> part) {
+  this_fiber::throw_if_stopped();
+  queue_part(part);
+}
+
+/// Half of a part is not to be followed by anything.
+void h2_exchange::queue_part(std::span<const std::byte> part) {
+  const std::size_t all = part.size();
+  try {
+    queue_pieces(part);
+  } catch (...) {
+    if (part.size() != all) c_.reset(*this, NGHTTP2_INTERNAL_ERROR);
+    throw;
+  }
+}
+
+/// S4. Removes from `part` what it has taken.
+void h2_exchange::queue_pieces(std::span<const std::byte>& part) {
   do {
     bool full = false;
     {
@@ -319,11 +337,12 @@ void h2_connection::send_all() {
     {
       const std::lock_guard locked{lock_};
       session_.take_output(under_way_, out_most);
-      if (under_way_.empty()) {
+      if (under_way_.empty() && !owes_) {
         to_look_again_ = false;
         return;
       }
     }
+    owes_ = true;
     std::size_t written = 0;
     try {
       c_.write(under_way_, {}, &written);
@@ -332,10 +351,11 @@ void h2_connection::send_all() {
       throw;
     }
     under_way_.clear();
+    owes_ = false;
   }
 }
 
-void h2_connection::flush() {
+void h2_connection::flush_all() {
   {
     const std::lock_guard locked{lock_};
     to_look_again_ = true;
@@ -346,7 +366,6 @@ void h2_connection::flush() {
       send_all();
     } catch (const cancelled&) {
       sending_.release();
-      finish_later();
       throw;
     } catch (...) {
       c_.stream.close();  // S3
@@ -360,22 +379,26 @@ void h2_connection::flush() {
   end_if_drained();
 }
 
-/// What this fiber has taken may be another's.
-void h2_connection::finish_later() {
-  fibers_->spawn([this] {
-    try {
-      flush();
-    } catch (const error&) {
-      // The connection is over.
-    }
-  });
+/// Of what was changed before, so that is not undone by `cancelled`: the caller's next wait throws it.
+void h2_connection::flush() {
+  try {
+    flush_all();
+  } catch (const cancelled&) {
+    fibers_->spawn([this] {
+      try {
+        flush_all();
+      } catch (const error&) {
+        // The connection is over.
+      }
+    });
+  }
 }
 
 void h2_connection::end_if_drained() {
   bool over;
   {
     const std::lock_guard locked{lock_};
-    over = leaving_ && streams_.empty();
+    over = leaving_ && streams_.empty() && !to_look_again_;
   }
   if (over) c_.stream.close();
 }
@@ -398,10 +421,17 @@ void h2_connection::reset(h2_exchange& x, std::uint32_t code) {
   flush();
 }
 
+/// The handler has made no more of it than a part.
+bool h2_exchange::is_unfinished() const {
+  const std::lock_guard locked{c_.lock_};
+  return !response_ended_ && !closed_;
+}
+
 void h2_connection::handle(h2_exchange& x) {
   try {
     if (x.make_request()) {
       c_.core.handle(x);
+      if (x.is_unfinished()) reset(x, NGHTTP2_INTERNAL_ERROR);
     } else {
       c_.core.refused.fetch_add(1, std::memory_order_relaxed);
       const std::string text = std::string{reason_of(x.refused_)} + "\n";

@@ -46,6 +46,9 @@ class h2_exchange final : public exchange {
  private:
   friend class h2_connection;
   [[nodiscard]] bool make_request();
+  void queue_part(std::span<const std::byte> part);
+  void queue_pieces(std::span<const std::byte>& part);
+  [[nodiscard]] bool is_unfinished() const;
 
   h2_connection& c_;
   const std::int32_t id_;
@@ -82,8 +85,8 @@ class h2_connection {
   h2_exchange* next_after(h2_exchange& x);
   void reset(h2_exchange& x, std::uint32_t code);
   void flush();
+  void flush_all();
   void send_all();
-  void finish_later();
   void say_good_bye();
   void end_if_drained();
   void forget(h2_exchange& x);
@@ -103,6 +106,8 @@ class h2_connection {
   bool to_look_again_ = false;  // S3
   counting_semaphore<1> sending_{1};
   std::string under_way_;
+  bool owes_ =
+      false;  // a write was cancelled: the stream may keep what it has taken until the next, as that of TLS does
 };
 
 }  // namespace ramie::http

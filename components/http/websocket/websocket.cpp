@@ -89,23 +89,37 @@ void websocket::state::send_frame(opcode code, std::string_view payload, bool pa
   std::size_t written = 0;
   try {
     if (close_sent.load()) throw net::io_error{"WebSocket send", net::io_errc::closed};
-    if (code == closing) close_sent.store(true);
     w->write(head, std::as_bytes(std::span{payload}), &written);
+    if (code == closing) close_sent.store(true);
   } catch (const net::io_error&) {
     sending.release();
     throw;
   } catch (const cancelled&) {
-    close_sent.store(written != 0);
-    if (written != 0) w->stream.close();  // W2
+    if (written != 0) break_off();  // W2
     sending.release();
     throw;
   } catch (...) {
-    close_sent.store(true);
-    w->stream.close();
+    break_off();
     sending.release();
     throw;
   }
   sending.release();
+}
+
+/// By the holder of `sending`.
+void websocket::state::break_off() {
+  close_sent.store(true);
+  w->stream.close();
+}
+
+/// For what is not worth an error once another fiber has closed.
+void websocket::state::send_unless_closed(opcode code, std::string_view payload) {
+  if (close_sent.load()) return;
+  try {
+    send_frame(code, payload);
+  } catch (const net::io_error& e) {
+    if (e.code() != net::io_errc::closed) throw;
+  }
 }
 
 void websocket::state::send_message(opcode code, std::string_view payload) {
@@ -117,25 +131,24 @@ void websocket::state::send_message(opcode code, std::string_view payload) {
 }
 
 void websocket::state::send_close(std::uint16_t code, std::string_view reason) {
-  if (close_sent.load()) return;
   std::string payload;
   if (code != 1005) {
     payload += static_cast<char>(code >> 8);
     payload += static_cast<char>(code & 0xff);
     payload += reason.substr(0, 123);
   }
-  try {
-    send_frame(closing, payload);
-  } catch (const net::io_error& e) {
-    if (e.code() != net::io_errc::closed) throw;  // another fiber was faster
-  }
+  send_unless_closed(closing, payload);
 }
 
 void websocket::state::fail(std::uint16_t code, const char* why) {
+  failed = true;
   try {
     send_close(code, {});
   } catch (const error&) {
     // It is over in any case.
+  } catch (const cancelled&) {
+    w->stream.close();
+    throw;
   }
   w->stream.close();
   throw net::io_error{std::string{"WebSocket: "} + why, std::error_code{EPROTO, std::system_category()}};
@@ -152,8 +165,8 @@ void websocket::state::more_input() {
       w->stream.close();
       throw;
     }
-    pinged = true;
     send_frame(ping, {});
+    pinged = true;
     return;
   }
   if (n == 0) throw net::io_error{"WebSocket", net::io_errc::unexpected_end};
@@ -222,7 +235,7 @@ bool websocket::state::read_payload() {
 
 void websocket::state::on_control() {
   if (now.code == ping) {
-    if (!close_sent.load()) send_frame(pong, control);
+    send_unless_closed(pong, control);
   } else if (now.code == closing) {
     std::uint16_t code = 1005;
     if (control.size() == 1) fail(1002, "a broken close");
@@ -260,6 +273,7 @@ std::optional<websocket_message> websocket::state::finish_message() {
 std::optional<websocket_message> websocket::receive() {
   state& s = *state_;
   for (;;) {
+    if (s.failed) throw net::io_error{"WebSocket", net::io_errc::closed};  // what followed has no meaning
     if (s.peer_code.load() != 0) return std::nullopt;
     if (!s.in_frame) {
       if (!s.read_frame_head()) {

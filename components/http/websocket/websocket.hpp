@@ -1,7 +1,7 @@
 // What a websocket consists of.
 //
 //  W1 One fiber receives: it alone reads `in`. What it has to say (pongs, the answer to a close) goes the way of `send`.
-//  W2 A frame is sent whole by the holder of `sending`, or not begun. If that is cut short, the stream has half a frame, so
+//  W2 A frame is sent whole by the holder of `sending`, or not begun; the last one closes. If that is cut short, the stream has half a frame, so
 //     it is closed.
 //  W3 A message is complete, within message_most and, if text, UTF-8, before `receive` returns it. What has come of it is
 //     kept in `partial`, and a control frame in `control` until it is answered, so that a cancelled `receive` can be called
@@ -32,6 +32,8 @@ struct websocket::state {
   };
 
   void send_frame(opcode code, std::string_view payload, bool packed = false);
+  void send_unless_closed(opcode code, std::string_view payload);
+  void break_off();
   void send_message(opcode code, std::string_view payload);
   void send_close(std::uint16_t code, std::string_view reason);
   [[noreturn]] void fail(std::uint16_t code, const char* why);
@@ -54,7 +56,7 @@ struct websocket::state {
   std::atomic<std::uint16_t> peer_code{0};
 
   // Of the receiver.
-  bool in_frame = false, in_message = false, pinged = false;
+  bool in_frame = false, in_message = false, pinged = false, failed = false;
   frame now;
   std::string control, partial;  // payload of a control frame; of the message
   bool message_packed = false, message_text = false;

@@ -235,7 +235,7 @@ TEST(http_websocket, calls_that_are_late_lose_nothing) {
       }
     }
     EXPECT_GT(late_sends, 0);
-    for (int i = 0; i < sent; ++i) ASSERT_EQ(w.receive()->data, std::to_string(i));
+    for (int i = 0; i < sent; ++i) ASSERT_EQ(w.receive().value().data, std::to_string(i));
 
     std::string pings, pongs;
     for (int i = 0; i < 1000; ++i) {
@@ -245,6 +245,32 @@ TEST(http_websocket, calls_that_are_late_lose_nothing) {
     const std::string all = ask(at.at(), get("/late", upgrade_fields) + pings + frame(0x88, "\x03\xe8"));
     EXPECT_GT(late, 0);
     EXPECT_EQ(body_of(all), pongs + "\x88\x02\x03\xe8");
+  });
+}
+
+TEST(http_websocket, what_breaks_the_protocol_is_not_read_again) {
+  net::with_workers([] {
+    server s{{.websocket_message_most = 1000}};
+    std::atomic<int> messages{0}, late{0};
+    s.upgrade("/", [&](request&, websocket& w) {
+      for (;;) {
+        try {
+          if (!with_timeout(0ms, [&] { return w.receive(); })) return;
+          ++messages;
+        } catch (const timeout_error&) {
+          ++late;
+          this_fiber::yield();
+        }
+      }
+    });
+    const served at{s};
+    std::string frames;
+    while (frames.size() < 2000) frames += frame(0x81, "x");
+    for (int i = 0; i < 300 || late == 0; ++i) {
+      const std::string all = ask(at.at(), get("/", upgrade_fields) + frame(0x81, frames));
+      EXPECT_TRUE(body_of(all).empty() || last_close(body_of(all)) == 1009);
+    }
+    EXPECT_EQ(messages, 0);
   });
 }
 

@@ -41,10 +41,12 @@ class websocket {
 
   /// The next message; nullopt once the peer has closed: then `close_code` says why. Answers pings. Suspends. Throws
   /// io_error (the connection broke, or the peer broke the protocol: it is closed with the code for that),
-  /// timeout_error (nothing for twice `idle`), `cancelled` (nothing is lost).
+  /// timeout_error (nothing for twice `idle`), `cancelled` (nothing is lost,
+  /// unless an answer to a ping, a close or an error was cut off: then the connection is over).
   [[nodiscard]] std::optional<websocket_message> receive();
-  /// Suspends while the peer takes nothing. Throws io_error, timeout_error, `cancelled`: then the connection is over,
-  /// for half a message may have been sent; invalid_argument if `text` is not UTF-8.
+  /// Suspends while the peer takes nothing. Throws io_error, timeout_error: then the connection is over, for half a
+  /// message may have been sent; `cancelled`: the same, unless nothing of it had gone out; invalid_argument if `text`
+  /// is not UTF-8.
   void send(std::string_view text);
   void send_binary(std::string_view bytes);
   /// Says that it ends, once; the peer's answer is what `receive` returns nullopt for. Same.
