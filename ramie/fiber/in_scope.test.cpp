@@ -115,8 +115,8 @@ TEST_P(bodies, end_by_their_next_wait_or_child_after_a_failure) {
                        const at_exit note{[&] { failed = true; }};
                        throw broken{"child"};
                      });
-                     await([&] { return failed && s.is_cancelled(); });
-                     EXPECT_TRUE(this_fiber::stop_requested());
+                     await([&] { return failed && this_fiber::stop_requested(); });  // a moment behind the scope
+                     EXPECT_TRUE(s.is_cancelled());
                      if (waits) this_fiber::sleep_for(1us);
                      else s.spawn([] {});
                      ++added;

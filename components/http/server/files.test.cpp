@@ -149,6 +149,17 @@ TEST(http_files, are_sent_if_conditions_hold) {
   });
 }
 
+TEST(http_files, are_not_sent_with_a_status_that_has_no_body) {
+  numbers n;
+  n.s.get("/same", [&](request& rq, response& rs) { rs.status(304).send_file(rq, n.folder / "numbers.txt"); });
+  ramie::run([&] {
+    const served at{n.s};
+    const std::string said = ask(at.at(), get("/same") + get("/none"));
+    EXPECT_EQ(status_of(said), 304);
+    EXPECT_EQ(status_of(body_of(said)), 404);
+  });
+}
+
 TEST(http_files, dates_of_all_three_forms) {
   for (const char* text :
        {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"})

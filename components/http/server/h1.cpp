@@ -321,7 +321,9 @@ bool h1_exchange::try_flush(std::span<const std::byte> body) {
   if (n + body.size() == 0) return true;
   std::size_t written = 0;
   try {
-    c_.write({held_.data(), n}, body, &written);
+    // A body that is held goes in pieces, as one that is not.
+    if (body.empty()) c_.write({}, std::as_bytes(std::span{held_}), &written);
+    else c_.write(held_, body, &written);
   } catch (const cancelled&) {
     if (written == 0) return false;
     break_off();
@@ -373,6 +375,7 @@ void h1_exchange::send_end() {
 
 bool h1_exchange::send_from_file(int fd, std::uint64_t offset, std::uint64_t size) {
   net::socket_stream* s = c_.stream.socket();
+  if (no_body_) return true;
   if (s == nullptr) return false;
   auto at = static_cast<off_t>(offset);
   const auto end = static_cast<off_t>(offset + size);
@@ -401,6 +404,7 @@ void h1_exchange::become_websocket(const std::function<void(request&, websocket&
   upgrade_to_websocket(*this, c_, f, [this] {
     upgraded_ = true;
     keep_ = false;
+    end_response();
   });
 }
 

@@ -441,7 +441,7 @@ void h2_connection::handle(h2_exchange& x) {
     throw;
   } catch (const std::exception&) {
     try {
-      reset(x, NGHTTP2_INTERNAL_ERROR);
+      if (x.is_unfinished()) reset(x, NGHTTP2_INTERNAL_ERROR);
     } catch (const std::exception&) {
       // The connection is over.
     }

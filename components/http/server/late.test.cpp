@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -111,7 +113,7 @@ TEST(http_late, a_last_call_is_whole_or_ends_the_response) {
 }
 
 TEST(http_late, a_file_that_is_cut_short_ends_the_connection) {
-  const std::string name = ::testing::TempDir() + "ramie_late_file";
+  const std::string name = ::testing::TempDir() + "ramie_late_file." + std::to_string(::getpid());
   std::ofstream{name}.close();
   constexpr std::uint64_t size = std::uint64_t{64} << 20;  // more than the sockets take
   std::filesystem::resize_file(name, size);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 namespace ramie::http {
@@ -245,6 +246,18 @@ TEST(http_websocket, calls_that_are_late_lose_nothing) {
     const std::string all = ask(at.at(), get("/late", upgrade_fields) + pings + frame(0x88, "\x03\xe8"));
     EXPECT_GT(late, 0);
     EXPECT_EQ(body_of(all), pongs + "\x88\x02\x03\xe8");
+  });
+}
+
+TEST(http_websocket, a_handler_that_fails_says_nothing_of_it_in_frames) {
+  ramie::run([] {
+    server s;
+    s.upgrade("/", [](request&, websocket& w) {
+      w.send("hello");
+      throw std::runtime_error{"no"};
+    });
+    const served at{s};
+    EXPECT_EQ(body_of(ask(at.at(), get("/", upgrade_fields))), "\x81\x05hello");
   });
 }
 
