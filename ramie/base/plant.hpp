@@ -94,6 +94,8 @@ enum class plant : std::uint8_t {
   reserve_keeps_all,        // scheduler.cpp: V5, the reserve gives nothing away when the runtime is hogged no more
   reserve_leaves_as_spare,  // reserve.cpp: V5, it goes off duty although V6 has made it a spare
   monitor_ends_late,        // scheduler.cpp: it still calls back spares when they leave for good
+  monitor_leaves_source,    // monitor.cpp: the last worker falls asleep while the monitor has the role of the event
+                            // source (E6)
   source_left_alone,        // monitor.cpp: a spare goes off duty with the role of the event source, and nobody takes it
   sink_without_look,        // descriptor.cpp: N7, a sink is set although `ready` is
   generation_ignored,       // descriptor.cpp: N5, an event of the use before is taken for one of this

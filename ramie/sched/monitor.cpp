@@ -259,7 +259,7 @@ bool monitor::round(std::int64_t now) noexcept {
     const std::int64_t late = still ? now : now - busy_tick_ns;
     if (w.timers.next_ns() <= late && w.timers.fire(now) != 0) sleeping_.published_to(w);
   }
-  if (busy) of_.events.poll_if_late(cycles(), busy_tick_ns / 1000);
+  if (busy) poll();
   urgent.held_up &= on_duty != 0 && !somebody_sleeps;
   urgent.somebody_sleeps = somebody_sleeps;
   urgent.others_stalled = stalled == on_duty;
@@ -280,6 +280,12 @@ bool monitor::round(std::int64_t now) noexcept {
   }
   spares_wanted_.store(stalled, std::memory_order_relaxed);
   return busy;
+}
+
+/// E6
+void monitor::poll() noexcept {
+  if (of_.events.poll_if_late(cycles(), busy_tick_ns / 1000) && !RAMIE_PLANT(monitor_leaves_source))
+    sleeping_.wake_one();
 }
 
 /// What others sent a worker that stands still; what is pinned stays.

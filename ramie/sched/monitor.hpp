@@ -72,6 +72,7 @@ class monitor {
   };
   void look_at_reserve(const reserve_look& around) noexcept;
   void rescue(worker& w) noexcept;
+  void poll() noexcept;
   void rescue_inbox(worker& w) noexcept;
 
   scheduler& of_;

@@ -20,7 +20,11 @@ bool event_desk::take_role() noexcept {
 
 bool event_desk::poll_now() noexcept {
   source()->flush();  // also without the role: its holder may sleep
-  if (!take_role()) return false;
+  return take_role() && poll_with_role();
+}
+
+/// Gives it back. True if something was made ready.
+bool event_desk::poll_with_role() noexcept {
   polled_at_.store(cycles(), std::memory_order_relaxed);
   const bool found = source()->look(0) != 0;
   if (found) source()->dispatch();
@@ -28,9 +32,13 @@ bool event_desk::poll_now() noexcept {
   return found;
 }
 
-void event_desk::poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) noexcept {
-  if (source() == nullptr) return;
-  if (now_cycles - polled_at_.load(std::memory_order_relaxed) >= cycles_in_us(after_us)) poll_now();
+bool event_desk::poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) noexcept {
+  if (source() == nullptr) return false;
+  if (now_cycles - polled_at_.load(std::memory_order_relaxed) < cycles_in_us(after_us)) return false;
+  source()->flush();
+  if (!take_role()) return false;
+  poll_with_role();
+  return true;
 }
 
 int event_desk::look_asleep(worker& w, std::int64_t timeout_ns) noexcept {

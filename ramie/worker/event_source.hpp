@@ -15,7 +15,10 @@
 //     rules.
 //  E5 If all workers sleep, one sleeps in the source: each tries for the role last, and if another holds it,
 //     that one sleeps in the source or is awake.
-//  E6 While workers are awake but none polls (all compute), the monitor takes the role once a millisecond.
+//  E6 While workers are awake but none polls (all compute), the monitor takes the role once a millisecond. The last
+//     worker may fall asleep without the role then. So once the monitor has given it back, it wakes a sleeper, which tries
+//     again: one that entered the idle set before is seen there, and one that enters later finds the role free, for both
+//     take the set's lock.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -85,8 +88,8 @@ class event_desk {
     if (source() != nullptr) [[unlikely]]
       poll_if_late(now_cycles, tick_us);
   }
-  /// E6.
-  void poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) noexcept;
+  /// E6. True if it has polled.
+  bool poll_if_late(std::uint64_t now_cycles, std::uint64_t after_us) noexcept;
   /// E2, for a worker in the idle set: false if it must sleep on its futex. Otherwise it slept, at most `timeout_ns`;
   /// if it found events, `left_idle_set` is what `leave(w)` returned before they were dispatched.
   template <class Leave>
@@ -115,6 +118,7 @@ class event_desk {
     if (!RAMIE_PLANT(source_role_kept)) role_.store(false, std::memory_order_release);
   }
   bool poll_now() noexcept;
+  bool poll_with_role() noexcept;
   int look_asleep(worker& w, std::int64_t timeout_ns) noexcept;
 
   atomic<event_source*> source_{nullptr};

@@ -155,6 +155,32 @@ TEST(an_event_source, left_alone_by_the_reserve_is_found) {
                {.seeds = 20'000, .steps_most = 400'000, .time_flies = false}, wait_beside_a_reserve);
 }
 
+/// A fiber holds up the only worker, so that the monitor polls, perhaps just as the worker falls asleep.
+void wait_beside_the_monitor() {
+  const with_monitor monitored;
+  simulated_source source;
+  runtime rt{workers(1)};
+  std::int64_t told_ns = 0;
+  auto waiter = rt.spawn([&] {
+    rt.internals().events.install(source);
+    source.await();
+    check(detail::now_ns() - told_ns < 50'000'000, "nobody was in the source");
+  });
+  rt.spawn([] { detail::os_sleep(1000 * (1500 + pick(2500))); }).join();
+  detail::os_sleep(1000 * pick(20'000));
+  while (!source.is_waited_for()) detail::os_sleep(1000);
+  told_ns = detail::now_ns();
+  source.happen();
+  waiter.join();
+}
+TEST(an_event_source, has_somebody_in_it_when_the_monitor_has_polled) {
+  expect_sound("events, the monitor", {.seeds = 15'000, .time_flies = false}, wait_beside_the_monitor);
+}
+TEST(an_event_source, left_alone_by_the_monitor_is_found) {
+  expect_found(plant::monitor_leaves_source, "the monitor leaves the source alone",
+               {.seeds = 40'000, .time_flies = false}, wait_beside_the_monitor);
+}
+
 /// Two fibers install one each at once; the loser's has ended. A third worker looks into the winner's, which it did not
 /// make.
 void install_two() {
