@@ -29,7 +29,7 @@ std::string js_publisher::store(const std::string& subject, std::string_view byt
   for (milliseconds wait{500};; wait = std::min(wait * 2, milliseconds{4000})) {
     if (closed_) throw usage_error{"ramie: cluster: " + what_ + ": the cluster is gone"};
     std::uint64_t number = 0;
-    const forgotten_at_end last{*this, number};
+    const auto last = at_end([&] { forget(number); });
     future<std::optional<std::string>> answer = request(subject, bytes, with, number);
     if (answer.wait_for(wait) == std::future_status::ready) {
       std::optional<std::string> said = answer.get();

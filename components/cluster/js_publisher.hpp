@@ -90,11 +90,6 @@ class js_publisher {
   /// A null answer: nobody there.
   future<std::optional<std::string>> request(const std::string& subject, std::string_view bytes, const headers& with,
                                              std::uint64_t& number);
-  struct forgotten_at_end {
-    ~forgotten_at_end() { publisher.forget(number); }
-    js_publisher& publisher;
-    const std::uint64_t& number;
-  };
   void forget(std::uint64_t number) {
     const std::lock_guard guard{answers_->lock};
     answers_->waiting.erase(number);

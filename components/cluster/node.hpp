@@ -32,7 +32,7 @@ class hub_actor;
 class name_keeper;
 class node_service;
 
-/// In the closure of a fiber whose end somebody awaits: calls f with its last copy, so also if the runtime ends the
+/// Calls f when its last copy goes. In the closure of a fiber whose end somebody awaits: also if the runtime ends the
 /// fiber by `cancelled`, or does not begin it.
 template <class F>
 std::shared_ptr<void> at_end(F f) {

@@ -115,7 +115,7 @@ class queue_core final : public closable, public std::enable_shared_from_this<qu
   bool confirm(const std::string& to, std::string_view what) {
     for (int tries = 0; tries < 3 && !publisher_->is_closed(); ++tries) {
       std::uint64_t number = 0;
-      const js_publisher::forgotten_at_end last{*publisher_, number};
+      const auto last = at_end([&] { publisher_->forget(number); });
       future<std::optional<std::string>> answer = publisher_->request(to, what, {}, number);
       const bool ready = answer.wait_for(milliseconds{1000}) == std::future_status::ready;
       if (ready && answer.get()) return true;

@@ -18,11 +18,6 @@ constexpr std::int32_t call_window = 256 * 1024;     // bytes of a response that
 constexpr std::int32_t client_window = 1024 * 1024;  // of all of a connection's; a guess
 constexpr std::size_t sent_at_once = 64 * 1024;      // a guess
 
-struct released_at_end {
-  counting_semaphore<1>& s;
-  ~released_at_end() { s.release(); }
-};
-
 }  // namespace
 
 // ---- what nghttp2 calls, under the lock ----------------------------------------------------------------------------

@@ -200,7 +200,6 @@ bool h1_exchange::parse_head() {
 bool h1_exchange::next() {
   if (!read_head()) return false;
   if (!parse_head()) return false;
-  owed_ = 0;
   c_.core.handle(*this);
   if (owed_ != 0) {
     break_off();

@@ -362,24 +362,24 @@ void h2_connection::flush_all() {
   }
   for (;;) {
     if (!sending_.try_acquire()) return;
-    try {
-      send_all();
-    } catch (const cancelled&) {
-      sending_.release();
-      throw;
-    } catch (...) {
-      c_.stream.close();  // S3
-      sending_.release();
-      throw;
+    {
+      const released_at_end last{sending_};
+      try {
+        send_all();
+      } catch (const cancelled&) {
+        throw;
+      } catch (...) {
+        c_.stream.close();  // S3
+        throw;
+      }
     }
-    sending_.release();
     const std::lock_guard locked{lock_};
     if (!to_look_again_) break;
   }
   end_if_drained();
 }
 
-/// Of what was changed before, so that is not undone by `cancelled`: the caller's next wait throws it.
+/// Of what was changed before, so it is not undone by `cancelled`: the caller's next wait throws it.
 void h2_connection::flush() {
   try {
     flush_all();

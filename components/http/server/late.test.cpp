@@ -51,48 +51,15 @@ std::string numbers() {
   return all;
 }
 
-TEST(http_late, calls_lose_nothing_and_send_nothing_twice) {
-  const tls::certificates files;
-  const std::string text = numbers();
-  for (const std::string version : {"h2", "http/1.1"})
-    for (const bool encrypted : {false, true}) {
-      late = 0;
-      net::with_workers([&] {
-        server s;
-        add_late_echo(s);
-        const tls::server_context mine{{.certificates = {{files.chain(), files.key()}}, .alpn = server::protocols()}};
-        std::optional<served> at;
-        if (encrypted) at.emplace(s, mine);
-        else at.emplace(s);
-        client c{{.versions = version == "h2" && !encrypted ? http_versions::only_2 : http_versions{},
-                  .proxies = proxy_options{}},
-                 tls::client_context{{.roots = files.roots(), .alpn = {version}}}};
-        for (int i = 0; i < 3; ++i) {
-          const std::string got =
-              c.post((encrypted ? "https" : "http") + std::string{"://127.0.0.1:"} + at->port() + "/", text).body();
-          EXPECT_TRUE(got == text) << version << (encrypted ? " encrypted" : "");
-        }
-      });
-      EXPECT_GT(late, 0) << version;
-    }
-}
-
-TEST(http_late, a_last_call_is_whole_or_ends_the_response) {
+/// Calls f(client, address, way) for both versions of HTTP, plain and encrypted, beside a server that `add` was given.
+template <class Add, class F>
+void each_way(Add add, F f) {
   const tls::certificates files;
   for (const std::string version : {"h2", "http/1.1"})
     for (const bool encrypted : {false, true})
       net::with_workers([&] {
         server s;
-        const std::string little(10, 'x'), much(100'000, 'y');
-        const auto send_late = [](response& rs, const std::string& body) {
-          try {
-            with_timeout(0ms, [&] { rs.send(body); });
-          } catch (const timeout_error&) {
-            // It may have been sent, or not.
-          }
-        };
-        s.get("/little", [&](request&, response& rs) { send_late(rs, little); });
-        s.get("/much", [&](request&, response& rs) { send_late(rs, much); });
+        add(s);
         const tls::server_context mine{{.certificates = {{files.chain(), files.key()}}, .alpn = server::protocols()}};
         std::optional<served> at;
         if (encrypted) at.emplace(s, mine);
@@ -100,16 +67,46 @@ TEST(http_late, a_last_call_is_whole_or_ends_the_response) {
         client c{{.versions = version == "h2" && !encrypted ? http_versions::only_2 : http_versions{},
                   .proxies = proxy_options{}},
                  tls::client_context{{.roots = files.roots(), .alpn = {version}}}};
-        const std::string base = (encrypted ? "https" : "http") + std::string{"://127.0.0.1:"} + at->port();
-        for (int i = 0; i < 200; ++i) {
-          EXPECT_EQ(c.get(base + "/little").body(), little);
-          try {
-            EXPECT_TRUE(c.get(base + "/much").body() == much);
-          } catch (const net::io_error&) {
-            // It was cut off.
-          }
-        }
+        f(c, (encrypted ? "https" : "http") + std::string{"://127.0.0.1:"} + at->port(),
+          version + (encrypted ? " encrypted" : ""));
       });
+}
+
+TEST(http_late, calls_lose_nothing_and_send_nothing_twice) {
+  const std::string text = numbers();
+  each_way(add_late_echo, [&](client& c, const std::string& base, const std::string& way) {
+    late = 0;
+    for (int i = 0; i < 3; ++i) {
+      const std::string got = c.post(base + "/", text).body();
+      EXPECT_TRUE(got == text) << way;
+    }
+    EXPECT_GT(late, 0) << way;
+  });
+}
+
+TEST(http_late, a_last_call_is_whole_or_ends_the_response) {
+  const std::string little(10, 'x'), much(100'000, 'y');
+  const auto add = [&](server& s) {
+    const auto send_late = [](response& rs, const std::string& body) {
+      try {
+        with_timeout(0ms, [&] { rs.send(body); });
+      } catch (const timeout_error&) {
+        // It may have been sent, or not.
+      }
+    };
+    s.get("/little", [=](request&, response& rs) { send_late(rs, little); });
+    s.get("/much", [=](request&, response& rs) { send_late(rs, much); });
+  };
+  each_way(add, [&](client& c, const std::string& base, const std::string& way) {
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_EQ(c.get(base + "/little").body(), little) << way;
+      try {
+        EXPECT_TRUE(c.get(base + "/much").body() == much) << way;
+      } catch (const net::io_error&) {
+        // It was cut off.
+      }
+    }
+  });
 }
 
 TEST(http_late, a_file_that_is_cut_short_ends_the_connection) {

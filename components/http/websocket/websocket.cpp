@@ -86,24 +86,21 @@ void websocket::state::send_frame(opcode code, std::string_view payload, bool pa
     payload = copy;
   }
   sending.acquire();
+  const released_at_end last{sending};
   std::size_t written = 0;
   try {
     if (close_sent.load()) throw net::io_error{"WebSocket send", net::io_errc::closed};
     w->write(head, std::as_bytes(std::span{payload}), &written);
     if (code == closing) close_sent.store(true);
   } catch (const net::io_error&) {
-    sending.release();
     throw;
   } catch (const cancelled&) {
     if (written != 0) break_off();  // W2
-    sending.release();
     throw;
   } catch (...) {
     break_off();
-    sending.release();
     throw;
   }
-  sending.release();
 }
 
 /// By the holder of `sending`.
@@ -286,9 +283,10 @@ std::optional<websocket_message> websocket::receive() {
       s.more_input();
       continue;
     }
-    if ((s.now.code & 8) != 0) s.on_control();
+    const bool is_control = (s.now.code & 8) != 0;
+    if (is_control) s.on_control();
     s.in_frame = false;
-    if ((s.now.code & 8) == 0 && s.now.last) return s.finish_message();
+    if (!is_control && s.now.last) return s.finish_message();
   }
 }
 

@@ -1,8 +1,8 @@
 // What a websocket consists of.
 //
 //  W1 One fiber receives: it alone reads `in`. What it has to say (pongs, the answer to a close) goes the way of `send`.
-//  W2 A frame is sent whole by the holder of `sending`, or not begun; the last one closes. If that is cut short, the stream has half a frame, so
-//     it is closed.
+//  W2 A frame is sent whole by the holder of `sending`, or not begun; the last one closes. If one is cut short, the
+//     stream has half a frame, so it is closed.
 //  W3 A message is complete, within message_most and, if text, UTF-8, before `receive` returns it. What has come of it is
 //     kept in `partial`, and a control frame in `control` until it is answered, so that a cancelled `receive` can be called
 //     again.

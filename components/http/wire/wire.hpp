@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ramie/net.hpp>
+#include <ramie/sync.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -12,6 +13,11 @@
 #include <string_view>
 
 namespace ramie::http {
+
+struct released_at_end {
+  counting_semaphore<1>& s;
+  ~released_at_end() { s.release(); }
+};
 
 class wire {
  public:

@@ -41,8 +41,8 @@ class websocket {
 
   /// The next message; nullopt once the peer has closed: then `close_code` says why. Answers pings. Suspends. Throws
   /// io_error (the connection broke, or the peer broke the protocol: it is closed with the code for that),
-  /// timeout_error (nothing for twice `idle`), `cancelled` (nothing is lost,
-  /// unless an answer to a ping, a close or an error was cut off: then the connection is over).
+  /// timeout_error (nothing for twice `idle`), `cancelled` (nothing is lost, unless an answer to a ping, a
+  /// close or an error was cut off: then the connection is over).
   [[nodiscard]] std::optional<websocket_message> receive();
   /// Suspends while the peer takes nothing. Throws io_error, timeout_error: then the connection is over, for half a
   /// message may have been sent; `cancelled`: the same, unless nothing of it had gone out; invalid_argument if `text`
