@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ramie/base/error.hpp>
+#include <ramie/fiber/cancel_scope.hpp>
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/fiber_local.hpp>
 #include <ramie/fiber/fork_join.hpp>

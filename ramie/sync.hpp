@@ -3,6 +3,7 @@
 
 #include <ramie/future/async.hpp>
 #include <ramie/future/future.hpp>
+#include <ramie/future/join_set.hpp>
 #include <ramie/future/packaged_task.hpp>
 #include <ramie/future/promise.hpp>
 #include <ramie/sync/barrier.hpp>

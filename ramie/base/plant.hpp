@@ -42,6 +42,8 @@ enum class plant : std::uint8_t {
   waiter_unordered,            // mutex.cpp, M3: that of a node in the queue, for the next holder of `busy`
   mail_unordered,              // adaptive_lock.hpp, A5: that of what the lock guards
   strand_unlinked,             // strands.cpp: a strand is not in the list of those that run for its fiber
+  call_left_early,             // cancellation.cpp: K1, a call ends while its waits are looked at
+  deadline_moved_late,         // cancellation.cpp: K5, a deadline is moved that has passed
   pinned_strand_unlinked,      // strands.cpp: N4, a strand ends though a walk looks at it
   stopped_scope_forgotten,     // region.cpp: with one scope that has failed all of its owner's are forgotten
   scope_begins_again_late,     // scope.cpp: a join forgets failures when `cancel` may be under way again

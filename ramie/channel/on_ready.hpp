@@ -5,6 +5,7 @@
 #include <ramie/channel/waitable.hpp>
 #include <ramie/fiber/join_handle.hpp>
 #include <ramie/future/future.hpp>
+#include <ramie/future/join_set.hpp>
 #include <ramie/sync/event.hpp>
 #include <ramie/sync/latch.hpp>
 #include <ramie/sync/semaphore.hpp>
@@ -61,6 +62,14 @@ struct waitable_access {
   [[nodiscard]] static task* task_of(const join_handle<R>& h) noexcept {
     return h.task_;
   }
+  template <class R>
+  [[nodiscard]] static child_end& end_of(const child_result<R>& r) noexcept {
+    return *r.outcome_;
+  }
+  template <class R>
+  [[nodiscard]] static event& event_of(join_set<R>& s) noexcept {
+    return s.some_;
+  }
 };
 
 }  // namespace detail
@@ -78,11 +87,12 @@ class ready_case final : public Waitable {
   F f_;
 };
 
-/// Ready when x.wait(), x.get() or x.join() would not wait; calls f(), which may then call it. An automatic event is
-/// reset by that, as by `wait`. `x` is an event, latch, wait_group, future, shared_future or the join_handle of a
-/// fiber; it has to stay until the select has returned. Several selects may wait for the same x, except for a
-/// join_handle: only one select or join at a time, otherwise usage_error. Throws usage_error for a future or handle
-/// that holds nothing.
+/// Ready when x.wait(), x.get() or x.join() would not wait; calls f(), which may then call it. A join_set: when a child
+/// has ended whose result was not taken. An automatic event is
+/// reset by that, as by `wait`. `x` is an event, latch, wait_group, future, shared_future, the join_handle of a fiber
+/// or the child_result of a scope's child; it has to stay until the select has returned. Several selects may wait for
+/// the same x, except for a join_handle or child_result: only one select, join or get at a time, otherwise usage_error.
+/// Throws usage_error for a future or handle that holds nothing.
 template <std::invocable F = detail::do_nothing>
 [[nodiscard]] auto on_ready(event& x, F&& f = {}) {
   using rule = detail::queue_rule;
@@ -105,6 +115,16 @@ template <class R, std::invocable F = detail::do_nothing>
 template <class R, std::invocable F = detail::do_nothing>
 [[nodiscard]] auto on_ready(const join_handle<R>& x, F&& f = {}) {
   return ready_case<detail::join_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::task_of(x)};
+}
+
+template <class R, std::invocable F = detail::do_nothing>
+[[nodiscard]] auto on_ready(const child_result<R>& x, F&& f = {}) {
+  return ready_case<detail::child_waitable, std::decay_t<F>>{std::forward<F>(f), detail::waitable_access::end_of(x)};
+}
+
+template <class R, std::invocable F = detail::do_nothing>
+[[nodiscard]] auto on_ready(join_set<R>& x, F&& f = {}) {
+  return on_ready(detail::waitable_access::event_of(x), std::forward<F>(f));
 }
 
 /// Acquires a permit of `from`, then calls f(), which has to release it.

@@ -78,7 +78,7 @@ TEST_P(waiting_for, what_comes_later_wakes) {
         if (kind == 3) done.done();
         if (kind == 4) permits.release();
         if (kind == 5) to.set_value(1);
-        if (kind == 6) c.send(2);
+        if (kind == 6) static_cast<void>(c.send(2));
       });
       selecting = true;
       int fired = 0;
@@ -117,7 +117,7 @@ TEST_P(waiting_for, permits_loses_none_and_makes_none) {
                             }),
                  on_recv(elements, [&](std::optional<int>) { ++received; }), on_ready(stop, [&] { going = false; }));
       });
-    for (int i = 0; i < rounds; ++i) elements.send(i);
+    for (int i = 0; i < rounds; ++i) static_cast<void>(elements.send(i));
     await([&] { return received == rounds; });
     stop.set();
     all.join();
@@ -170,7 +170,7 @@ TEST_P(waiting_for, the_first_of_several_results) {
     auto slow = async([&] { return gate.recv().value_or(0); });
     auto fast = async([] { return std::string{"fast"}; });
     EXPECT_EQ(select(on_ready(slow, wrong), on_ready(fast, [&] { EXPECT_EQ(fast.get(), "fast"); })), 1u);
-    gate.send(4);
+    static_cast<void>(gate.send(4));
     shared_future<int> shared = slow.share();
     select(on_ready(shared));
     EXPECT_EQ(shared.get(), 4);
@@ -190,12 +190,12 @@ TEST_P(waiting_for, the_end_of_fibers) {
     both.push_back(spawn([&] { return first.recv().value_or(-1); }));
     both.push_back(spawn([&] { return second.recv().value_or(-1); }));
     EXPECT_EQ(select(on_ready(both[0], wrong), on_recv(never, wrong), on_ready(both[1], wrong), on_timeout(100us)), 3u);
-    second.send(2);
+    static_cast<void>(second.send(2));
     EXPECT_EQ(select(on_ready(both[0], wrong), on_recv(never, wrong),
                      on_ready(both[1], [&] { EXPECT_EQ(both[1].join(), 2); })),
               2u);
     // A select that was on it before does not keep another from joining it.
-    first.send(1);
+    static_cast<void>(first.send(1));
     EXPECT_EQ(both[0].join(), 1);
     join_handle<void> nothing;
     EXPECT_THROW(select(on_ready(nothing), otherwise()), usage_error);
@@ -237,9 +237,65 @@ TEST_P(waiting_for, a_fiber_that_another_joins_is_refused) {
     await_receivers(other, 1);
     EXPECT_THROW(select(on_recv(other, wrong), on_ready(h)), usage_error);
     EXPECT_EQ(other.statistics().waiting_receivers, 1u) << "the case before it is still in line";
-    gate.send(1);
+    static_cast<void>(gate.send(1));
     all.join();
     h.join();
+  });
+}
+
+TEST_P(waiting_for, the_results_of_children) {
+  if (on_threads()) GTEST_SKIP() << "it needs a runtime";
+  run([](crew&) {
+    channel<int> first, second, never;
+    scope s;
+    const auto a = s.spawn([&] { return first.recv().value_or(-1); });
+    const auto b = s.spawn(fiber_options{}, [&] { return second.recv().value_or(-1); });
+    EXPECT_EQ(
+        select(on_ready(a, wrong), on_recv(never, wrong), on_ready(b, wrong), on_ready(a, wrong), on_timeout(1ms)), 4u);
+    EXPECT_EQ(second.send(2), channel_status::ok);
+    EXPECT_EQ(select(on_ready(a, wrong), on_recv(never, wrong), on_ready(b, [&] { EXPECT_EQ(b.get(), 2); })), 2u);
+    EXPECT_EQ(first.send(1), channel_status::ok);
+    EXPECT_EQ(a.get(), 1) << "a select that was on it before does not keep another from it";
+    EXPECT_EQ(select(on_ready(a)), 0u);
+    scope failing;
+    const auto bad = failing.spawn([]() -> int { throw std::runtime_error{"no"}; });
+    select(on_ready(bad));
+    EXPECT_TRUE(bad.is_ready());
+    EXPECT_THROW(bad.get(), std::runtime_error);
+    EXPECT_THROW(failing.join(), std::runtime_error);
+  });
+}
+
+TEST_P(waiting_for, a_child_that_another_waits_for_is_refused) {
+  if (on_threads()) GTEST_SKIP() << "it needs a runtime";
+  run([](crew& all) {
+    channel<int> gate, other;
+    scope s;
+    const auto r = s.spawn(fiber_options{}, [&] { return gate.recv().value_or(-1); });
+    all.start([&] { select_in_order(on_ready(r), on_recv(other, wrong)); });
+    await_receivers(other, 1);
+    EXPECT_THROW(select(on_recv(other, wrong), on_ready(r)), usage_error);
+    EXPECT_THROW(r.get(), usage_error);
+    EXPECT_EQ(gate.send(1), channel_status::ok);
+    all.join();
+    EXPECT_EQ(r.get(), 1);
+  });
+}
+
+TEST_P(waiting_for, results_of_a_join_set) {
+  if (on_threads()) GTEST_SKIP() << "it needs a runtime";
+  run([](crew&) {
+    channel<int> gate;
+    join_set<int> set;
+    EXPECT_EQ(select(on_ready(set, wrong), otherwise()), 1u);
+    for (int i = 0; i < 3; ++i) set.spawn(fiber_options{}, [&] { return gate.recv().value_or(-1); });
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(select(on_ready(set, wrong), on_timeout(100us)), 1u);
+      EXPECT_EQ(gate.send(i), channel_status::ok);
+      EXPECT_EQ(select(on_ready(set), on_recv(gate, wrong)), 0u);
+      EXPECT_EQ(set.next(), i);
+    }
+    EXPECT_EQ(select(on_ready(set, wrong), otherwise()), 1u);
   });
 }
 
@@ -266,7 +322,7 @@ TEST_P(waiting_for, cases_of_a_list_that_can_be_switched_off) {
     event e;
     counting_semaphore<> permits{1};
     channel<int> c{1};
-    c.send(7);
+    static_cast<void>(c.send(7));
     case_list cases;
     int got = 0, acquired = 0;
     const std::size_t receives = cases.add(on_recv(c, [&](std::optional<int> v) { got = v.value_or(0); }));
@@ -283,7 +339,7 @@ TEST_P(waiting_for, cases_of_a_list_that_can_be_switched_off) {
     EXPECT_EQ(select(cases), waits);
     EXPECT_EQ(select(cases), waits);
     cases.enable(waits, false);
-    c.send(8);
+    static_cast<void>(c.send(8));
     EXPECT_EQ(select(cases), receives);
   });
 }
@@ -291,20 +347,20 @@ TEST_P(waiting_for, cases_of_a_list_that_can_be_switched_off) {
 TEST_P(waiting_for, the_first_ready_case_in_order) {
   run([](crew& all) {
     channel<int> urgent{100}, usual{100};
-    for (int i = 0; i < 100; ++i) urgent.send(i), usual.send(i);
+    for (int i = 0; i < 100; ++i) static_cast<void>(urgent.send(i)), static_cast<void>(usual.send(i));
     std::string order;
     for (int i = 0; i < 200; ++i)
       select_in_order(on_recv(urgent, [&](std::optional<int>) { order += 'u'; }),
                       on_recv(usual, [&](std::optional<int>) { order += '-'; }));
     EXPECT_EQ(order, std::string(100, 'u') + std::string(100, '-'));
     EXPECT_EQ(select_in_order(on_recv(urgent, wrong), on_recv(usual, wrong), otherwise()), 2u);
-    all.start([&] { usual.send(1); });
+    all.start([&] { static_cast<void>(usual.send(1)); });
     EXPECT_EQ(select_in_order(on_recv(urgent, wrong), on_recv(usual, [](auto) {})), 1u);
     all.join();
     channel<int> c;
     std::array<int, 2> served{};
     for (int i = 0; i < 50; ++i) {
-      all.start([&] { c.send(1); });
+      all.start([&] { static_cast<void>(c.send(1)); });
       await_senders(c, 1);
       ++served[select_in_order(on_recv(c, [](auto) {}), on_recv(c, [](auto) {}))];
       all.join();
@@ -318,7 +374,7 @@ TEST_P(waiting_for, an_outcome_as_a_value) {
     channel<int> numbers{1};
     channel<std::string> words{1};
     event e;
-    numbers.send(4);
+    static_cast<void>(numbers.send(4));
     auto got = select_value(on_recv(numbers), on_recv(words), on_ready(e), on_timeout(1h));
     static_assert(
         std::is_same_v<decltype(got),
@@ -353,7 +409,7 @@ TEST_P(waiting_for, one_case_object_again_and_twice) {
     EXPECT_EQ(out.recv(), 2);
     EXPECT_EQ(out.recv(), 3);
     for (int i = 1; i <= 3; ++i) {
-      all.start([&, i] { c.send(i); });
+      all.start([&, i] { static_cast<void>(c.send(i)); });
       select(one, other, one);
       all.join();
     }

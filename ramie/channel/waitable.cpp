@@ -91,4 +91,19 @@ bool join_waitable::take_out() noexcept {
   return false;  // V5
 }
 
+select_case::step child_waitable::add(wait& pause) {
+  if (end_->put(pause)) {
+    published_ = pause.ref().bits();
+    return select_case::step::added;
+  }
+  if (!pause.withdraw()) return select_case::step::claimed;
+  if (!end_->is_ready()) throw usage_error{"ramie: select: another fiber waits for this child already"};
+  return select_case::step::done;
+}
+
+bool child_waitable::take_out() noexcept {
+  if (published_ != 0) end_->take_back(std::exchange(published_, 0));
+  return false;  // V5
+}
+
 }  // namespace ramie::detail

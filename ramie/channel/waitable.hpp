@@ -10,7 +10,7 @@
 //     succeeds. So a permit goes to one waiter, and to a select only if no other case of it was served.
 //  V4 A served case does not touch the primitive any more: it may be gone. The others take their nodes out, each under
 //     its lock.
-//  V5 A fiber has one word for its joiner, and an actor wakes its joiners without a claim: nothing is
+//  V5 A fiber and a scope's child have one word for their joiner, and an actor wakes its joiners without a claim: nothing is
 //     handed over there. Such a case publishes the wait, and takes it back after any wake-up. A wake-up that comes late
 //     finds the wait over (wait_word.hpp, W4). Having been woken for one of them, the select begins again at S1, where
 //     it finds the case ready, for what has ended stays so.
@@ -18,6 +18,7 @@
 
 #include <ramie/channel/select_case.hpp>
 #include <ramie/fiber/fiber_task.hpp>
+#include <ramie/fiber/scope_child.hpp>
 #include <ramie/sync/wait_queue.hpp>
 
 #include <cstddef>
@@ -90,6 +91,23 @@ class join_waitable : public waitable_case {
 
  private:
   task* task_;
+  std::uint64_t published_ = 0;
+};
+
+/// The end of a scope's child.
+class child_waitable : public waitable_case {
+ public:
+  explicit child_waitable(child_end& of) noexcept : end_{&of} {}
+  [[nodiscard]] bool may_be_ready() const noexcept override { return end_->is_ready(); }
+  [[nodiscard]] bool attempt() override { return end_->is_ready(); }
+  select_case::step add(wait& pause) override;
+  bool take_out() noexcept override;
+
+ protected:
+  ~child_waitable() = default;
+
+ private:
+  child_end* end_;
   std::uint64_t published_ = 0;
 };
 

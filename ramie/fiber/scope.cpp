@@ -31,7 +31,8 @@ struct scope::rare {
   chunk* chunks = nullptr;             // memory for children that do not fit inline; owner only
   std::byte* chunk_at = nullptr;
   std::size_t chunk_left = 0;
-  detail::task* owner = nullptr;           // the scope is on its stack, and its fibers are its strands
+  detail::atomic<detail::task*> owner{
+      nullptr};  // the scope is on its stack, and its fibers are its strands; written inside lock
   detail::scope_child* running = nullptr;  // fibers that have started; inside lock
   detail::stopped_scope stopped;           // once `failed`
   detail::child_end* outcomes = nullptr;   // inside lock
@@ -129,7 +130,7 @@ void scope::cancel() noexcept {
 
 /// Inside the lock.
 void scope::look_for_owner(rare& r) noexcept {
-  if (!std::exchange(r.looked_for_owner, true)) r.owner = detail::owner_of_place(this);
+  if (!std::exchange(r.looked_for_owner, true)) r.owner.store(detail::owner_of_place(this), std::memory_order_relaxed);
 }
 
 /// Inside the lock. False if there is nothing left to do.
@@ -139,7 +140,7 @@ bool scope::begin_to_stop(rare& r) noexcept {
   look_for_owner(r);
   // Without an owner (a plain thread's scope, or one not on a stack) the fibers are strands of none. They have no stop
   // callbacks. The lock keeps them from ending.
-  if (r.owner == nullptr)
+  if (r.owner.load(std::memory_order_relaxed) == nullptr)
     for (detail::scope_child* c = r.running; c != nullptr; c = c->next) detail::request_stop(*c->self);
   ++r.fibers;  // the scope does not end before `stop` has
   return true;
@@ -151,7 +152,7 @@ void scope::stop(rare& r) noexcept {
       reinterpret_cast<const char*>(this),
       sizeof(scope),
       in_flight_,
-      r.owner,
+      r.owner.load(std::memory_order_relaxed),
       r.body != nullptr
           ? [](const void*) noexcept { return true; }
           : [](const void*
@@ -182,7 +183,8 @@ void scope::throw_if_failed(rare& r) {
   {
     std::lock_guard guard{r.lock};
     // The owner of one that is not on its stack is not known.
-    const bool by_owner = r.owner == nullptr || r.owner == (w == nullptr ? nullptr : w->running_task());
+    const detail::task* const owner = r.owner.load(std::memory_order_relaxed);
+    const bool by_owner = owner == nullptr || owner == (w == nullptr ? nullptr : w->running_task());
     if (r.by_name || !by_owner || used_.load_relaxed() >= joining_mark) return;
     if (stopped && r.rank != detail::failure_rank::error) return;  // in clean-up
     failure = r.first_failure;
@@ -208,9 +210,10 @@ RAMIE_NOINLINE void scope::start(detail::scope_child& c, const fiber_options* op
   {
     std::lock_guard guard{r.lock};
     look_for_owner(r);
-    if (r.owner != nullptr && !RAMIE_PLANT(scope_child_of_nobody)) {
+    detail::task* const owner = r.owner.load(std::memory_order_relaxed);
+    if (owner != nullptr && !RAMIE_PLANT(scope_child_of_nobody)) {
       c.in_flight = in_flight_;
-      t.parent = r.owner;
+      t.parent = owner;
       t.flags.fetch_or(detail::task::strand_flag | detail::task::child_flag, std::memory_order_relaxed);
     }
     ++r.fibers;
@@ -257,12 +260,35 @@ void scope::keep_outcome(detail::child_end& made) noexcept {
   r.outcomes = &made;
 }
 
+bool scope::is_nobodys(rare& r) noexcept {
+  std::lock_guard guard{r.lock};
+  return r.looked_for_owner && r.owner.load(std::memory_order_relaxed) == nullptr;
+}
+
+/// For a scope that is not on a stack, whose fibers are strands of nobody: what would end other waits of the caller
+/// ends this one, too, and they are cancelled. False: that has happened, or the caller could not suspend.
+bool scope::await_as_owner(rare& r, detail::wait& pause) noexcept {
+  bool cut_off = true;
+  try {
+    if (pause.suspend() == detail::wake_reason::event) return true;
+  } catch (const std::exception&) {  // no stack for other work, no memory for a timer
+    cut_off = false;
+  }
+  {
+    std::lock_guard guard{r.lock};
+    if (r.waiter == pause.ref().bits()) r.waiter = 0;
+  }
+  if (cut_off) record(r, std::make_exception_ptr(cancelled{}));
+  return false;
+}
+
 /// Until no fiber is left, nor a `cancel` under way. One that comes later is about what the scope is used for next.
 std::exception_ptr scope::await_fibers() noexcept {
   rare& r = get_rare();
   const detail::scope_wait_site site{{detail::scope_reason, {}}, this};
-  for (;;) {
-    detail::wait pause{detail::wait::kind::uninterruptible, site};
+  using kind = detail::wait::kind;
+  for (bool as_owner = r.owner.load(std::memory_order_relaxed) == nullptr && is_nobodys(r);;) {
+    detail::wait pause{as_owner ? kind::cancellable : kind::uninterruptible, site};
     {
       std::lock_guard guard{r.lock};
       if (r.fibers == 0) {
@@ -272,7 +298,8 @@ std::exception_ptr scope::await_fibers() noexcept {
       }
       r.waiter = pause.ref().bits();
     }
-    pause.suspend();
+    if (as_owner) as_owner = await_as_owner(r, pause);
+    else pause.suspend();
   }
   return r.begin_again();
 }
@@ -347,9 +374,16 @@ void detail::child_end::end(std::exception_ptr failure) noexcept {
   if (waiter != 0) wake(waiter_ref::from_bits(waiter));
 }
 
-bool detail::child_end::take_back(const wait& pause) noexcept {
+bool detail::child_end::put(const wait& pause) noexcept {
   std::lock_guard guard{lock_};
-  if (waiter_ != pause.ref().bits()) return false;
+  if (is_ready() || (waiter_ != 0 && waiter_ != pause.ref().bits())) return false;
+  waiter_ = pause.ref().bits();
+  return true;
+}
+
+bool detail::child_end::take_back(std::uint64_t waiter) noexcept {
+  std::lock_guard guard{lock_};
+  if (waiter_ != waiter) return false;
   waiter_ = 0;
   return true;
 }
@@ -358,23 +392,19 @@ void detail::child_end::await(const std::source_location& where) {
   if (is_ready()) return;
   const wait_site site{"child of a scope", where};
   wait pause{wait::kind::cancellable, site};
-  {
-    std::lock_guard guard{lock_};
-    if (is_ready() || waiter_ != 0) {
-      pause.withdraw();
-      if (is_ready()) return;
-      throw usage_error{"ramie: child_result::get: another fiber waits for this child already"};
-    }
-    waiter_ = pause.ref().bits();
+  if (!put(pause)) {
+    pause.withdraw();
+    if (is_ready()) return;
+    throw usage_error{"ramie: child_result::get: another fiber waits for this child already"};
   }
   wake_reason why;
   try {
     why = pause.suspend();
   } catch (...) {
-    if (take_back(pause)) throw;
+    if (take_back(pause.ref().bits())) throw;
     return;
   }
-  if (why == wake_reason::cancelled && take_back(pause)) begin_again([&] { await(where); });
+  if (why == wake_reason::cancelled && take_back(pause.ref().bits())) begin_again([&] { await(where); });
 }
 
 }  // namespace ramie

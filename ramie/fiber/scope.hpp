@@ -34,6 +34,10 @@ class scope_body;
 ///
 /// A child is subject to the deadlines and shields around the scope, is stopped with its owner, and shares the owner's
 /// identity: fiber_local variables, this_fiber::get_id, and the name and priority if it has none of its own.
+///
+/// A scope that is no local variable, but a member of an object on the heap, say, has no owner: its children that are
+/// fibers are in no deadline and have an identity of their own. What would end other waits of the fiber or thread that
+/// is in `join`, or destroys it, cancels the scope.
 class scope {
  public:
   RAMIE_ALWAYS_INLINE scope() noexcept {
@@ -215,6 +219,8 @@ class scope {
   void fiber_began(detail::scope_child& c) noexcept;
   void fiber_ended(detail::scope_child& c) noexcept;
   void keep_outcome(detail::child_end& made) noexcept;
+  static bool is_nobodys(rare& r) noexcept;
+  bool await_as_owner(rare& r, detail::wait& pause) noexcept;
   std::exception_ptr await_fibers() noexcept;
   void* take_chunk(std::size_t bytes, std::size_t alignment);
   RAMIE_COLD void await_child(child& c) noexcept;

@@ -18,6 +18,8 @@ class scope;
 
 namespace detail {
 
+struct waitable_access;  // for select (channel/on_ready.hpp)
+
 /// The type of the result when F is spawned.
 template <class F>
 using child_value = std::decay_t<std::invoke_result_t<std::decay_t<F>&>>;
@@ -55,12 +57,15 @@ class child_end {
     if (failure_ != nullptr) rethrow_to_joiner(failure_);
   }
 
+  /// For waits other than `await`: makes `pause` the waiter, once or twice. False if the child has ended, or there is
+  /// another waiter.
+  [[nodiscard]] bool put(const wait& pause) noexcept;
+  /// Takes the waiter out again. False: the child has ended meanwhile.
+  bool take_back(std::uint64_t waiter) noexcept;
+
   child_end* older = nullptr;
 
  private:
-  /// Takes the waiter out again. False: the child has ended meanwhile.
-  bool take_back(const wait& pause) noexcept;
-
   spin_lock lock_;
   atomic<bool> ended_{false};  // written inside lock_
   std::uint64_t waiter_ = 0;   // inside lock_
@@ -119,6 +124,7 @@ class child_result {
 
  private:
   friend scope;
+  friend detail::waitable_access;
   explicit child_result(detail::child_outcome<R>& outcome) noexcept : outcome_{&outcome} {}
   detail::child_outcome<R>* outcome_;
 };

@@ -1,9 +1,11 @@
 // Which of several failures comes out of a scope.
 #include <ramie/fiber/cancellation.hpp>
 #include <ramie/fiber/scope.hpp>
+#include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/testing.hpp>
 
 #include <atomic>
+#include <memory>
 #include <stdexcept>
 
 namespace ramie {
@@ -59,6 +61,84 @@ TEST_P(failures_in_a_scope, stop_the_rest_also_if_they_come_from_elsewhere) {
       s.join();
     };
     EXPECT_EQ(message_of<std::runtime_error>(go_on), "elsewhere");
+  });
+}
+
+struct server {
+  scope children;
+};
+
+/// A child that waits, until it is cancelled.
+auto waits(std::atomic<int>& begun, std::atomic<int>& cut_off) {
+  return [&] {
+    ++begun;
+    try {
+      this_fiber::sleep_for(1h);
+    } catch (const cancelled&) {
+      ++cut_off;
+      throw;
+    }
+  };
+}
+
+// A scope in an object on the heap has no owner: what ends the one who waits for its children reaches them by it.
+TEST_P(failures_in_a_scope, that_is_not_on_a_stack_are_those_of_its_joiner) {
+  in_runtime([] {
+    for (const bool joins : {true, false}) {
+      std::atomic<int> begun{0}, cut_off{0};
+      const auto serve = [&] {
+        const auto s = std::make_unique<server>();
+        s->children.spawn(fiber_options{}, waits(begun, cut_off));
+        s->children.spawn(fiber_options{}, waits(begun, cut_off));
+        await([&] { return begun == 2; });
+        if (joins) s->children.join();
+      };
+      if (joins) EXPECT_THROW(with_timeout(1ms, serve), timeout_error);
+      else with_timeout(1ms, serve);
+      EXPECT_EQ(cut_off, 2);
+
+      std::atomic<int> again{0};
+      auto h = spawn([&] {
+        const auto s = std::make_unique<server>();
+        s->children.spawn(fiber_options{}, waits(again, cut_off));
+        s->children.join();
+      });
+      await([&] { return again == 1; });
+      h.request_stop();
+      EXPECT_THROW(h.join(), child_cancelled);
+      EXPECT_EQ(cut_off, 3);
+    }
+  });
+}
+
+TEST_P(failures_in_a_scope, that_is_not_on_a_stack_come_from_whoever_joins_it) {
+  in_runtime([] {
+    const auto s = std::make_unique<server>();
+    std::atomic<int> begun{0}, cut_off{0};
+    event end;
+    auto adding = spawn([&] {
+      s->children.spawn(fiber_options{}, waits(begun, cut_off));
+      s->children.spawn(fiber_options{}, [&] {
+        ++begun;
+        shield([&] { end.wait(); });
+      });
+    });
+    adding.join();
+    await([&] { return begun == 2; });
+    auto joining = spawn([&] { s->children.join(); });
+    this_fiber::yield();
+    joining.request_stop();
+    await([&] { return cut_off == 1; });
+    EXPECT_FALSE(joining.has_ended()) << "it waits for all of them, also if it is stopped";
+    end.set();
+    EXPECT_THROW(joining.join(), child_cancelled);
+    s->children.spawn(fiber_options{}, [&] { throw std::runtime_error{"no"}; });
+    EXPECT_THROW(s->children.join(), std::runtime_error);
+    std::atomic<int> ran{0};
+    s->children.spawn(fiber_options{}, [&] { ++ran; });
+    s->children.spawn([&] { ++ran; });
+    s->children.join();
+    EXPECT_EQ(ran, 2);
   });
 }
 

@@ -51,6 +51,18 @@ bool condition_variable::notify_first(detail::claimed_waits& woken) noexcept {
   return false;
 }
 
+void condition_variable::notify_this(node& n) noexcept {
+  detail::claimed_waits woken;
+  const std::uint64_t value = guard_.lock();
+  if (n.linked) {
+    list_.remove(n);
+    const std::uint64_t ref = n.what.exchange(node::notified, std::memory_order_acq_rel);
+    n.claimed = ref == 0 ? detail::claimed_wait{} : detail::claim(detail::waiter_ref::from_bits(ref));
+    if (n.claimed) woken.add(n);
+  }
+  guard_.unlock(value);
+}
+
 void condition_variable::notify_one() noexcept {
   detail::claimed_waits woken;
   const std::uint64_t value = guard_.lock();

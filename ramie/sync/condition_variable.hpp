@@ -10,6 +10,9 @@
 //  C4 However the wait ends, the user's lock is taken again before anything is returned or thrown.
 //  C5 A wait that was cancelled, and begins again (task/clean_up.hpp), stays linked meanwhile. If it still is, under the
 //     internal lock, its node's content becomes "not armed"; otherwise it was notified.
+//  C6 A waiter with a stop token has a callback that notifies its node, under the internal lock, if it still is linked.
+//     It registers the callback once the node is linked: if the token was stopped before, that calls it. The callback is
+//     gone before the node is.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
@@ -20,6 +23,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <source_location>
+#include <stop_token>
 #include <utility>
 
 namespace ramie {
@@ -27,7 +31,8 @@ namespace ramie {
 /// Works with every lock that has lock() and unlock(). Fibers and plain threads may use the same one. Waits may end
 /// without a notification, as with std: use a predicate. A fiber that is asked to stop while it waits locks again and
 /// throws `cancelled`; if it was asked before, the wait throws at once. All waits throw resource_error, with the lock
-/// held, if there is no stack for other work. It may be destroyed when every waiter was notified or has returned.
+/// held, if there is no stack for other work. It may be destroyed when every waiter was notified or has returned; one
+/// with a stop token must have returned.
 class condition_variable {
  public:
   constexpr condition_variable() noexcept = default;
@@ -50,6 +55,19 @@ class condition_variable {
     detail::ready_point();
     while (!condition()) wait_before(lock, nullptr, where);
   }
+  /// Until `condition()`, or `stop` is requested: the last result of `condition()`. A fiber's function can have a token
+  /// of its own (spawn), and one of all that ends its waits (with_stop_token); any std::stop_source will do.
+  template <class Lock, class Predicate>
+    requires std::is_invocable_r_v<bool, Predicate&>
+  bool wait(Lock& lock, std::stop_token stop, Predicate condition,
+            std::source_location where = std::source_location::current()) {
+    detail::ready_point();
+    while (!stop.stop_requested()) {
+      if (condition()) return true;
+      wait_or_stop(lock, stop, nullptr, where);
+    }
+    return condition();
+  }
 
   /// No longer than until `deadline`.
   template <class Lock, class Clock, class Duration>
@@ -69,6 +87,19 @@ class condition_variable {
       if (wait_until(lock, deadline, where) == std::cv_status::timeout) return condition();
     return true;
   }
+  /// The same, or until `stop` is requested.
+  template <class Lock, class Clock, class Duration, class Predicate>
+    requires std::is_invocable_r_v<bool, Predicate&>
+  bool wait_until(Lock& lock, std::stop_token stop, std::chrono::time_point<Clock, Duration> deadline,
+                  Predicate condition, std::source_location where = std::source_location::current()) {
+    detail::ready_point();
+    while (!stop.stop_requested()) {
+      if (condition()) return true;
+      if (!detail::attempt_until(deadline, [&](detail::steady_time t) { return wait_or_stop(lock, stop, &t, where); }))
+        break;
+    }
+    return condition();
+  }
 
   /// No longer than `timeout`.
   template <class Lock, class Rep, class Period>
@@ -82,6 +113,12 @@ class condition_variable {
                 std::source_location where = std::source_location::current()) {
     return wait_until(lock, detail::time_after(timeout), std::move(condition), where);
   }
+  template <class Lock, class Rep, class Period, class Predicate>
+    requires std::is_invocable_r_v<bool, Predicate&>
+  bool wait_for(Lock& lock, std::stop_token stop, std::chrono::duration<Rep, Period> timeout, Predicate condition,
+                std::source_location where = std::source_location::current()) {
+    return wait_until(lock, std::move(stop), detail::time_after(timeout), std::move(condition), where);
+  }
 
  private:
   struct node : detail::queued_wait {
@@ -92,11 +129,28 @@ class condition_variable {
   /// C2: false if the wait is over.
   static bool arm(node& n, detail::wait& pause) noexcept;
   void leave(node& n) noexcept;
+  /// C6.
+  void notify_this(node& n) noexcept;
   bool notify_first(detail::claimed_waits& woken) noexcept;
 
+  /// Keeps the result of meanwhile(node) as long as the node.
+  template <class Lock, class Meanwhile>
+  RAMIE_ALWAYS_INLINE bool wait_before(Lock& lock, const detail::steady_time* deadline,
+                                       const std::source_location& where, Meanwhile meanwhile);
   template <class Lock>
   RAMIE_ALWAYS_INLINE bool wait_before(Lock& lock, const detail::steady_time* deadline,
-                                       const std::source_location& where);
+                                       const std::source_location& where) {
+    return wait_before(lock, deadline, where, [](node&) RAMIE_LAMBDA_INLINE { return 0; });
+  }
+  /// Not part of its caller: the end of the callback asks on which thread it is, which may be another one than before.
+  template <class Lock>
+  RAMIE_NOINLINE bool wait_or_stop(Lock& lock, const std::stop_token& stop, const detail::steady_time* deadline,
+                                   const std::source_location& where) {
+    return wait_before(lock, deadline, where, [&](node& n) {
+      const auto notify = [this, &n] { notify_this(n); };
+      return std::stop_callback<decltype(notify)>{stop, notify};
+    });
+  }
   /// Until the wait is over. The node may still be linked.
   RAMIE_ALWAYS_INLINE detail::wake_reason await(node& n, const detail::steady_time* deadline,
                                                 const std::source_location& where);
@@ -128,11 +182,12 @@ RAMIE_ALWAYS_INLINE detail::wake_reason condition_variable::await(node& n, const
   return why;
 }
 
-template <class Lock>
+template <class Lock, class Meanwhile>
 RAMIE_ALWAYS_INLINE bool condition_variable::wait_before(Lock& lock, const detail::steady_time* deadline,
-                                                         const std::source_location& where) {
+                                                         const std::source_location& where, Meanwhile meanwhile) {
   node n;
   enter(n);
+  [[maybe_unused]] const auto during = meanwhile(n);
   try {
     lock.unlock();
   } catch (...) {

@@ -1,6 +1,7 @@
 // No notification is lost, whatever the waiter and the lock; and the lock is held again however a wait ends.
 #include <ramie/sync/condition_variable.hpp>
 
+#include <ramie/fiber/cancellation.hpp>
 #include <ramie/sync/mutex.hpp>
 #include <ramie/sync/recursive_mutex.hpp>
 #include <ramie/sync/semaphore.hpp>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <shared_mutex>
+#include <stop_token>
 
 namespace ramie {
 namespace {
@@ -289,6 +291,104 @@ TEST_P(condition, passes_on_what_a_predicate_throws) {
     std::unique_lock lock{m};
     EXPECT_THROW(changed.wait(lock, []() -> bool { throw std::runtime_error{"no"}; }), std::runtime_error);
     EXPECT_TRUE(m.is_mine());
+  });
+}
+
+TEST_P(condition, waits_end_by_a_stop_token) {
+  in_runtime([] {
+    mutex m;
+    condition_variable changed;
+    bool done = false;
+    const auto is_done = [&] { return done; };
+    std::stop_source stopped;
+    stopped.request_stop();
+    std::unique_lock lock{m};
+    EXPECT_FALSE(changed.wait(lock, stopped.get_token(), is_done));
+    EXPECT_FALSE(changed.wait_for(lock, stopped.get_token(), 1h, is_done));
+    EXPECT_TRUE(changed.wait(lock, stopped.get_token(), [] { return true; })) << "the condition is asked once more";
+    EXPECT_FALSE(changed.wait_for(lock, std::stop_token{}, 1us, is_done));
+    lock.unlock();
+
+    constexpr int n = 5;
+    std::vector<std::stop_source> sources(n);
+    std::atomic<int> waiting{0}, gone{0};
+    const auto wait = [&](int i) {
+      std::unique_lock own{m};
+      ++waiting;
+      const auto token = sources[static_cast<std::size_t>(i)].get_token();
+      EXPECT_EQ(i % 2 == 0 ? changed.wait(own, token, is_done) : changed.wait_for(own, token, 1h, is_done), i > 1);
+      EXPECT_TRUE(own.owns_lock());
+      ++gone;
+    };
+    std::vector<join_handle<void>> handles;
+    for (int i = 0; i < n - 1; ++i) handles.push_back(spawn(wait, i));
+    std::thread other{wait, n - 1};
+    await([&] {
+      const std::lock_guard guard{m};
+      return waiting == n;
+    });
+    for (const int i : {0, 1}) {
+      sources[static_cast<std::size_t>(i)].request_stop();
+      handles[static_cast<std::size_t>(i)].join();
+      EXPECT_EQ(gone, i + 1) << "the others go on waiting";
+    }
+    {
+      const std::lock_guard guard{m};
+      done = true;
+    }
+    changed.notify_all();
+    for (auto& h : handles)
+      if (h.joinable()) h.join();
+    other.join();
+  });
+}
+
+TEST_P(condition, a_stop_is_not_missed_and_takes_no_notification) {
+  in_runtime([] {
+    for (int round = rounds(1000); round > 0; --round) {
+      mutex m;
+      condition_variable changed;
+      bool given = false;
+      std::stop_source source;
+      const auto wait = [&](const std::stop_token& token) {
+        std::unique_lock lock{m};
+        return changed.wait(lock, token, [&] { return std::exchange(given, false); });
+      };
+      auto stopped = spawn([&] { return wait(source.get_token()); });
+      auto notified = spawn([&] { return wait(std::stop_token{}); });
+      auto stopping = spawn([&] { source.request_stop(); });
+      if (round % 2 == 0) this_fiber::yield();
+      {
+        const std::lock_guard guard{m};
+        given = true;
+      }
+      changed.notify_one();
+      stopping.join();
+      if (stopped.join()) {  // it has taken what was given before it heard of the stop
+        const std::lock_guard guard{m};
+        given = true;
+        changed.notify_one();
+      } else {
+        changed.notify_one();  // one that went to it is passed on by the program, as with std
+      }
+      EXPECT_TRUE(notified.join());
+    }
+  });
+}
+
+TEST_P(condition, the_tokens_of_fibers_end_waits) {
+  in_runtime([] {
+    mutex m;
+    condition_variable changed;
+    auto h = spawn([&](const std::stop_token& token) {
+      return shield([&] {
+        std::unique_lock lock{m};
+        return changed.wait(lock, token, [] { return false; });
+      });
+    });
+    this_fiber::yield();
+    h.request_stop();
+    EXPECT_FALSE(h.join());
   });
 }
 

@@ -94,6 +94,10 @@ const void* look_outwards(region_chain& chain, const void* place, std::uint32_t&
     if (r->fence != nullptr && (fence == nullptr || std::less<const void*>{}(r->fence, fence))) fence = r->fence;
     in_flight = r->in_flight;
     found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
+    if (r->cancelled) {
+      found.by_scope = found.by_scope || !found.stopped;
+      found.stopped = true;
+    }
   }
   return fence;
 }
@@ -291,6 +295,31 @@ void close_region(region& r) noexcept {
   chain.innermost.store(r.outer, std::memory_order_relaxed);
   // The flag may be cleared only when no strand can need it: strands inside the region have ended.
   if (t != nullptr && r.outer == nullptr) t->flags.fetch_and(~task::region_flag, std::memory_order_relaxed);
+}
+
+region_chain& own_regions() {
+  const worker_base* const w = current_worker();
+  task* const t = w == nullptr ? nullptr : w->running_task();
+  return t == nullptr ? chain_of_thread() : extras_of(*t).regions;  // a thread, or a worker's own code
+}
+
+void set_deadline(region_chain& chain, region& r, std::int64_t deadline_ns) noexcept {
+  std::lock_guard guard{chain.lock};
+  r.deadline_ns = deadline_ns;
+}
+
+void cancel_region(region_chain& chain, region& r) noexcept {
+  std::lock_guard guard{chain.lock};
+  r.cancelled = true;
+  r.deadline_ns = now_ns();
+}
+
+void end_waits_inside(const region& r) noexcept {
+  if (r.opened_by == nullptr) return;
+  stack& of = *r.opened_by->where.load(std::memory_order_relaxed);
+  const inspection here;
+  cancel_if_over(here, of);
+  cancel_strands_if_over(here, of);
 }
 
 quiet_region::quiet_region() noexcept {

@@ -41,6 +41,7 @@ struct region {
   std::int64_t deadline_ns = never;  // of the steady clock
   std::uint32_t in_flight = 0;       // exceptions, when it was opened
   bool shield = false;
+  bool cancelled = false;       // as a scope is; its deadline has then passed, too
   task* opened_by = nullptr;    // null: a plain thread
   const char* fence = nullptr;  // of clean-up (task/clean_up.hpp): what lies further out than this does not count
 };
@@ -105,6 +106,16 @@ task* owner_of_place(const void* place) noexcept;
 void open_region(region& r);
 /// Closes it; it must be the innermost. Does not suspend.
 void close_region(region& r) noexcept;
+
+/// The caller's. Throws std::bad_alloc at a fiber's first region.
+[[nodiscard]] region_chain& own_regions();
+/// Sets the deadline of an open region, for waits that begin later. Any thread that keeps it open, in `chain`.
+void set_deadline(region_chain& chain, region& r, std::int64_t deadline_ns) noexcept;
+/// The same, and the waits inside throw `cancelled`, as those of a scope that was cancelled.
+void cancel_region(region_chain& chain, region& r) noexcept;
+/// Ends the cancellable waits inside the open region that are stopped, or late, but for those of plain threads. Any
+/// thread that keeps it open. Does not suspend.
+void end_waits_inside(const region& r) noexcept;
 
 /// A shield for clean-up that nobody could catch an exception from. Where there is no memory for it, all goes well
 /// without it, unless that clean-up waits, and is asked to stop. Does not suspend.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 
 namespace ramie::interleave {
@@ -32,7 +33,7 @@ void stop_an_accept_loop() {
   runtime rt{workers(2)};
   channel<int> never, connections{2};
   auto loop = rt.spawn([&] { accept_two(never, connections); });
-  for (int i = 0; i < 2; ++i) connections.send(i);
+  for (int i = 0; i < 2; ++i) static_cast<void>(connections.send(i));
   wait_a_little();
   loop.request_stop();
   bool stopped = false;
@@ -56,7 +57,7 @@ TEST(late_children, that_begin_unmarked_are_found) {
 void time_out_an_accept_loop() {
   channel<int> never, connections{2};
   bool late = false;
-  for (int i = 0; i < 2; ++i) connections.send(i);
+  for (int i = 0; i < 2; ++i) static_cast<void>(connections.send(i));
   try {
     with_timeout(5us, [&] { accept_two(never, connections); });
   } catch (const timeout_error&) {
@@ -299,6 +300,69 @@ void end_amid_spawns() {
 }
 TEST(late_children, end_with_the_runtime) {
   expect_sound("a runtime ends amid spawns", {.seeds = 1500}, end_amid_spawns);
+}
+
+void cancel_a_call() {
+  channel<int> never, some{1};
+  auto limit = std::make_unique<cancel_scope>();
+  auto other = spawn([&] { limit->cancel(); });
+  const bool whole = limit->run([&] {
+    if (pick(2) == 0) this_fiber::yield();
+    scope s;
+    s.spawn(fiber_options{}, [&] { static_cast<void>(some.send(1)); });
+    if (pick(2) == 0) never.recv();
+    else s.spawn(fiber_options{}, [&] { never.recv(); });
+    s.join();
+  });
+  check(!whole, "a call ended by itself that waits for nothing");
+  check(!this_fiber::stop_requested(), "its caller is stopped");
+  other.join();
+}
+void end_beside_a_cancel() {
+  cancel_scope limit;
+  auto other = spawn([&] { limit.cancel(); });
+  limit.run([] { this_fiber::yield(); });
+  other.join();
+}
+TEST(cancel_scopes, are_cancelled) {
+  expect_sound("a call is cancelled", {.seeds = 3000, .time_flies = false}, in_runtime(cancel_a_call));
+}
+TEST(cancel_scopes, that_are_left_amid_a_cancel_are_found) {
+  expect_found(plant::call_left_early, "a call ends amid a cancel", {.seeds = 50'000, .time_flies = false},
+               in_runtime(end_beside_a_cancel));
+}
+
+/// A wait that began with a deadline gets a later one, and an earlier one.
+void move_a_deadline() {
+  channel<int> some, never;
+  cancel_scope limit{5us};
+  bool in_time = false;
+  auto other = spawn([&] {
+    if (pick(2) == 0) this_fiber::yield();
+    in_time = limit.expires_after(1h);
+    if (in_time) this_fiber::sleep_for(10us);
+    static_cast<void>(some.try_send(1));
+    some.close();
+  });
+  const bool whole = limit.run([&] { some.recv(); });
+  other.join();
+  check(whole || !in_time, "a deadline that was moved has ended a wait");
+  cancel_scope earlier{1h};
+  auto moving = spawn([&] { earlier.expires_after(5us); });
+  check(!earlier.run([&] {
+    scope s;
+    s.spawn(fiber_options{}, [&] { never.recv(); });
+    never.recv();
+  }),
+        "an earlier deadline has not ended a wait");
+  moving.join();
+}
+TEST(cancel_scopes, have_deadlines_that_move) {
+  expect_sound("deadlines are moved", {.seeds = 2000}, in_runtime(move_a_deadline));
+}
+TEST(cancel_scopes, whose_deadlines_move_late_are_found) {
+  expect_found(plant::deadline_moved_late, "a deadline is moved that has passed", {.seeds = 20'000},
+               in_runtime(move_a_deadline));
 }
 
 }  // namespace
