@@ -20,7 +20,8 @@ class spelling_service {
   /// From any thread.
   std::size_t count_letters(std::string text) {
     ramie::channel<std::size_t> reply;
-    requests_.send({std::move(text), &reply});
+    if (requests_.send({std::move(text), &reply}) != ramie::channel_status::ok)
+      throw std::runtime_error{"the service has ended"};
     return reply.recv().value();
   }
 
@@ -32,7 +33,7 @@ class spelling_service {
   void serve() {
     ramie::scope under_way;
     for (request& r : requests_)
-      under_way.spawn([r = std::move(r)] { r.reply->send(r.text.size()); });  // a fiber for each
+      under_way.spawn([r = std::move(r)] { static_cast<void>(r.reply->send(r.text.size())); });  // a fiber for each
     under_way.join();
   }
 

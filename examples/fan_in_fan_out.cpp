@@ -17,7 +17,8 @@ int sum_by_one_channel() {
   ramie::channel<int> numbers{4};
   ramie::channel<int> primes{4};
   auto source = ramie::spawn([&] {
-    for (int n = 1; n <= 200; ++n) numbers.send(n);
+    for (int n = 1; n <= 200 && numbers.send(n) == ramie::channel_status::ok; ++n) {
+    }
     numbers.close();
   });
   auto filters = ramie::spawn([&] {
@@ -25,7 +26,7 @@ int sum_by_one_channel() {
     for (int i = 0; i < 4; ++i)
       all.spawn([&] {
         for (const int n : numbers)
-          if (is_prime(n)) primes.send(n);
+          if (is_prime(n) && primes.send(n) != ramie::channel_status::ok) break;
       });
     all.join();
     primes.close();
@@ -42,7 +43,7 @@ std::array<int, 2> sums_by_select() {
   ramie::channel<int> even, odd;
   auto share = [](ramie::channel<int>& out, int first) {
     for (int n = first; n <= 200; n += 2)
-      if (is_prime(n)) out.send(n);
+      if (is_prime(n) && out.send(n) != ramie::channel_status::ok) break;
     out.close();
   };
   auto one = ramie::spawn([&] { share(even, 2); });

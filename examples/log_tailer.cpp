@@ -119,7 +119,7 @@ void show() {
   if (::mkdtemp(folder.data()) == nullptr) throw ramie::error{"cannot make " + folder};
   const std::string log = folder + "/log";
   ramie::channel<std::string> lines{8};
-  tailer follow{log, [&](std::string_view line) { lines.send(std::string{line}); }};
+  tailer follow{log, [&](std::string_view line) { static_cast<void>(lines.send(std::string{line})); }};
   auto follower = ramie::spawn([&] { follow.run(); });
   const auto next = [&] { std::printf("%s\n", lines.recv()->c_str()); };
   append(log, "a line\nand half ");

@@ -23,14 +23,16 @@ int main() {
     ramie::channel<result> results{16};
 
     auto source = ramie::spawn([&] {
-      for (std::uint64_t n = 1; n <= 1000; ++n) numbers.send(n);
+      for (std::uint64_t n = 1; n <= 1000; ++n)
+        if (numbers.send(n) != ramie::channel_status::ok) break;
       numbers.close();
     });
     auto stage = ramie::spawn([&] {
       ramie::scope workers;
       for (int i = 0; i < 4; ++i)
         workers.spawn([&] {
-          for (const std::uint64_t n : numbers) results.send({n, steps_to_one(n)});
+          for (const std::uint64_t n : numbers)
+            if (results.send({n, steps_to_one(n)}) != ramie::channel_status::ok) break;
         });
       workers.join();
       results.close();  // when the last of them is done

@@ -38,8 +38,9 @@ int main() {
           const int now = ++under_way;
           for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
           }
-          answers.send({j.number, count_vowels(j.text)});  // may wait; the others run meanwhile
+          const auto sent = answers.send({j.number, count_vowels(j.text)});  // may wait; the others run meanwhile
           --under_way;
+          if (sent != ramie::channel_status::ok) break;
         }
         busy.done();
       });
@@ -50,7 +51,7 @@ int main() {
     pool.spawn([&] {
       int number = 0;
       for (const char* text : {"warp", "weft", "shuttle", "bobbin", "selvedge", "treadle", "heddle", "reed"})
-        jobs.send({number++, text});
+        if (jobs.send({number++, text}) != ramie::channel_status::ok) break;
       jobs.close();
     });
 

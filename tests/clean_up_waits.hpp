@@ -83,7 +83,7 @@ struct wait_kind {
 };
 inline const std::array wait_kinds{
     wait_kind{"sleep", [](supplier&) { this_fiber::sleep_for(500us); }},
-    wait_kind{"send", [](supplier& s) { s.places.send(1); }},
+    wait_kind{"send", [](supplier& s) { static_cast<void>(s.places.send(1)); }},
     wait_kind{"recv",
               [](supplier& s) {
                 s.take_what_is_there();

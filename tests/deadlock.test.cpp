@@ -55,7 +55,8 @@ TEST_P(deadlocks, name_the_fibers_what_they_wait_for_and_where) {
   EXPECT_EXIT(run(options(),
                   [] {
                     channel<int> never;
-                    auto other = spawn(fiber_options{.name = "other"}, [&] { never.send(1), never.send(2); });
+                    auto other = spawn(fiber_options{.name = "other"},
+                                       [&] { static_cast<void>(never.send(1)), static_cast<void>(never.send(2)); });
                     never.recv();
                     other.join();
                   }),
@@ -103,7 +104,7 @@ TEST_P(deadlocks, are_none_while_a_timer_runs) {
           channel<int> a;
           auto sleeper = spawn([&] {
             this_fiber::sleep_for(200ms);
-            a.send(1);
+            static_cast<void>(a.send(1));
           });
           a.recv();
           sleeper.join();
@@ -128,7 +129,7 @@ TEST_P(deadlocks, are_none_while_another_thread_could_help) {
         channel<int> a;
         std::thread helper{[&] {
           std::this_thread::sleep_for(200ms);
-          a.send(1);
+          static_cast<void>(a.send(1));
         }};
         run(options(), [&] { a.recv(); });
         helper.join();
@@ -156,9 +157,9 @@ TEST_P(deadlocks, are_none_while_a_thread_is_woken_and_does_not_run_yet) {
         channel<int> back;
         runtime rt{options()};
         auto echo = rt.spawn([&] {
-          while (auto v = there.recv()) back.send(*v);
+          while (auto v = there.recv()) static_cast<void>(back.send(*v));
         });
-        there.send(1);
+        static_cast<void>(there.send(1));
         back.recv();
         there.close();
         echo.join();

@@ -304,7 +304,7 @@ void bustle(std::atomic<bool>& over) {
     });
   all.spawn([&] {
     while (!over) {
-      auto child = spawn(fiber_options{.name = "child"}, [&] { numbers.send(1); });
+      auto child = spawn(fiber_options{.name = "child"}, [&] { static_cast<void>(numbers.send(1)); });
       spawn([&] { this_fiber::yield(); }).detach();
       auto short_lived = spawn_actor<sleeper>(actor_options{.name = "short"});
       short_lived.tell(hello{});

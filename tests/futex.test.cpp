@@ -67,7 +67,7 @@ void sleep_and_wake() {
   auto echo = rt.spawn([&] {
     while (auto v = there.recv()) {
       if (*v % 4 == 0) this_fiber::sleep_for(50us);
-      back.send(*v + 1);
+      static_cast<void>(back.send(*v + 1));
     }
   });
   for (int i = 0; i < 8; ++i) {

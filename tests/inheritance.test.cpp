@@ -238,7 +238,7 @@ TEST_P(children, are_protected_by_the_shield_around_them) {
     await([&] { return begun == 1; });
     owner.request_stop();
     this_fiber::sleep_for(1ms);
-    gate.send(1);
+    static_cast<void>(gate.send(1));
     EXPECT_THROW(owner.join(), child_cancelled);
     EXPECT_EQ(passed, 1);
   });

@@ -97,13 +97,13 @@ TEST_P(placements, run_fibers_channels_forks_and_actors) {
   rt.run([] {
     channel<int> numbers{4}, squares;
     auto producer = spawn([&] {
-      for (int i = 0; i < rounds; ++i) numbers.send(i);
+      for (int i = 0; i < rounds; ++i) static_cast<void>(numbers.send(i));
       numbers.close();
     });
     std::vector<join_handle<void>> workers;
     for (int i = 0; i < 3; ++i)
       workers.push_back(spawn([&] {
-        for (const int n : numbers) squares.send(n % 7);
+        for (const int n : numbers) static_cast<void>(squares.send(n % 7));
       }));
     auto closer = spawn([&] {
       for (auto& w : workers) w.join();
@@ -147,11 +147,11 @@ TEST_P(placements, serve_fibers_of_other_runtimes_and_plain_threads) {
   runtime other{options()};
   channel<int> there, back;
   auto echo = rt.spawn([&] {
-    for (const int n : there) back.send(n + 1);
+    for (const int n : there) static_cast<void>(back.send(n + 1));
     back.close();
   });
   auto sender = other.spawn([&] {
-    for (int i = 0; i < rounds / 10; ++i) there.send(i);
+    for (int i = 0; i < rounds / 10; ++i) static_cast<void>(there.send(i));
     there.close();
   });
   int expected = 1;
@@ -195,7 +195,7 @@ TEST_P(placements, keep_what_is_pinned_where_it_is) {
         for (int n = 0; n < rounds / 20; ++n) {
           EXPECT_EQ(this_worker(), i);
           if (n % 3 == 0) this_fiber::yield();
-          else if (n % 3 == 1) in.send(n);
+          else if (n % 3 == 1) static_cast<void>(in.send(n));
           else out.recv();
         }
       }));
@@ -269,7 +269,7 @@ TEST(placement_dedicated, keeps_a_fiber_on_one_worker) {
         const int home = this_worker();
         bool stayed = true;
         for (int n = 0; n < rounds / 10; ++n) {
-          if (i % 2 == 0) c.send(n);
+          if (i % 2 == 0) static_cast<void>(c.send(n));
           else c.recv();
           stayed = stayed && this_worker() == home;
         }

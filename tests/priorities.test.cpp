@@ -180,7 +180,7 @@ TEST_P(workers_by_level, run_all_that_is_there_beside_hogs) {
     std::atomic<long> sum{0};
     for (int level = 0; level < 3; ++level) {
       all.push_back(spawn(at(level), [&] {
-        for (int i = 0; i < rounds; ++i) numbers.send(i);
+        for (int i = 0; i < rounds; ++i) static_cast<void>(numbers.send(i));
       }));
       all.push_back(spawn(at(2 - level), [&] {
         for (int i = 0; i < rounds; ++i) sum.fetch_add(numbers.recv().value());

@@ -53,7 +53,7 @@ void work() {
   const int rounds = scaled(10'000);
   ramie::channel<int> there, back{4};
   auto echo = ramie::spawn([&] {
-    while (const std::optional<int> v = there.recv()) back.send(*v);
+    while (const std::optional<int> v = there.recv()) static_cast<void>(back.send(*v));
     back.close();
   });
   auto sleeper = ramie::spawn([&] {
@@ -66,7 +66,7 @@ void work() {
   });
   ASSERT_EQ(fib(22), 17711);
   for (int i = 0; i < rounds; ++i) {
-    there.send(i);
+    static_cast<void>(there.send(i));
     ASSERT_EQ(back.recv(), i);
   }
   there.close();

@@ -32,7 +32,7 @@ void talk(int messages) {
     }
   });
   auto writer = spawn(fiber_options{.name = "writer"}, [&] {
-    for (int i = 0; i < messages; ++i) numbers.send(i);
+    for (int i = 0; i < messages; ++i) static_cast<void>(numbers.send(i));
     numbers.close();
   });
   writer.join();

@@ -258,8 +258,8 @@ TEST(ending_threads, wait_in_destructors_of_thread_locals_each_for_itself) {
         at_the_end.got = &got;
         if (i % 2 == 0) first.recv();
       });
-    for (int i = 0; i < n / 2; ++i) first.send(1);
-    for (int i = 0; i < n; ++i) last.send(1);
+    for (int i = 0; i < n / 2; ++i) static_cast<void>(first.send(1));
+    for (int i = 0; i < n; ++i) static_cast<void>(last.send(1));
     for (auto& t : threads) t.join();
     EXPECT_EQ(got, n);
   }

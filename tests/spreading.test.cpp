@@ -75,9 +75,9 @@ struct at_home_on_1 {
     return spawn(fiber_options{.worker = 1}, [this] {
       // Born on worker 1, but not pinned to it.
       auto there = spawn([this] {
-        while (questions.recv()) answers.send(this_worker());
+        while (questions.recv()) static_cast<void>(answers.send(this_worker()));
       });
-      questions.send(0);
+      static_cast<void>(questions.send(0));
       static_cast<void>(answers.recv());
       there.join();
     });
@@ -85,7 +85,7 @@ struct at_home_on_1 {
   /// Asks without giving up the worker for long, so that it never looks for other work.
   int ask() {
     std::optional<int> answer;
-    auto asking = spawn([&] { questions.send(1); });
+    auto asking = spawn([&] { static_cast<void>(questions.send(1)); });
     while (!(answer = answers.try_recv())) this_fiber::yield();
     asking.join();
     return *answer;

@@ -62,7 +62,7 @@ TEST_P(topologies, run_all_there_is) {
             if (*n % 16 == 0) this_fiber::yield();
           }
         }));
-      for (int i = 0; i < rounds; ++i) numbers.send(1 + i % 16);
+      for (int i = 0; i < rounds; ++i) static_cast<void>(numbers.send(1 + i % 16));
       numbers.close();
       for (auto& f : all) f.join();
       int expected = 0;

@@ -231,7 +231,7 @@ TEST(asio_coroutines, of_asio_and_fibers_wait_for_each_other) {
   with_context([](context& io) {
     channel<int> c;
     auto sender = spawn([&] {
-      for (int i = 1; i <= 100; ++i) c.send(i);
+      for (int i = 1; i <= 100; ++i) static_cast<void>(c.send(i));
       c.close();
     });
     EXPECT_EQ(ba::co_spawn(io.get_executor(), sum_of(io, c), yield), 5050);
@@ -306,7 +306,7 @@ TEST(asio_coroutines, of_any_library_await_channels_futures_and_fibers) {
     channel<int> c{4}, back{1};
     promise<int> p;
     auto sender = spawn([&] {
-      for (int i = 1; i <= 100; ++i) c.send(i);
+      for (int i = 1; i <= 100; ++i) static_cast<void>(c.send(i));
       c.close();
       this_fiber::sleep_for(1ms);
       p.set_value(1000);

@@ -83,7 +83,7 @@ TEST(remote_actors, are_stopped_killed_and_joined) {
 class watcher : public actor<watcher> {
  public:
   explicit watcher(std::shared_ptr<channel<down>> to) : to_{std::move(to)} {}
-  void on(const down& d) { to_->send(d); }
+  void on(const down& d) { static_cast<void>(to_->send(d)); }
   void on(const any_actor& who) { monitor(who); }
   std::int64_t on(order_kept) { return 0; }
 

@@ -18,10 +18,10 @@ using namespace cluster_tests;
 class listener : public actor<listener> {
  public:
   explicit listener(std::shared_ptr<channel<std::string>> to) : to_{std::move(to)} {}
-  void on(const node_up& n) { to_->send("up " + n.node.name); }
-  void on(const node_lost& n) { to_->send("lost " + n.node.name); }
-  void on(const member_joined& /*m*/) { to_->send("joined"); }
-  void on(const member_left& /*m*/) { to_->send("left"); }
+  void on(const node_up& n) { static_cast<void>(to_->send("up " + n.node.name)); }
+  void on(const node_lost& n) { static_cast<void>(to_->send("lost " + n.node.name)); }
+  void on(const member_joined& /*m*/) { static_cast<void>(to_->send("joined")); }
+  void on(const member_left& /*m*/) { static_cast<void>(to_->send("left")); }
 
  private:
   std::shared_ptr<channel<std::string>> to_;

@@ -34,12 +34,12 @@ TEST_P(policies, run_fibers_channels_and_forks) {
     channel<int> numbers{4}, squares;
     std::vector<join_handle<void>> all;
     all.push_back(spawn([&] {
-      for (int i = 0; i < 2000; ++i) numbers.send(i);
+      for (int i = 0; i < 2000; ++i) static_cast<void>(numbers.send(i));
       numbers.close();
     }));
     for (int i = 0; i < 3; ++i)
       all.push_back(spawn([&] {
-        for (const int n : numbers) squares.send(n % 7);
+        for (const int n : numbers) static_cast<void>(squares.send(n % 7));
       }));
     long sum = 0;
     for (int i = 0; i < 2000; ++i) sum += squares.recv().value_or(0);

@@ -30,7 +30,7 @@ run_result one_to_one(session& s) {
   const double seconds = s.time([&] {
     numbers c{capacity(s)};
     auto producer = ramie::spawn([&c, messages] {
-      for (std::int64_t i = 1; i <= messages; ++i) c.send(i);
+      for (std::int64_t i = 1; i <= messages; ++i) static_cast<void>(c.send(i));
       c.close();
     });
     for (const std::int64_t value : c) sum += value;
@@ -51,7 +51,7 @@ run_result by_select(session& s) {
     ramie::scope producers;
     for (numbers* to : {&a, &b, &c, &d}) {
       producers.spawn([to, each] {
-        for (std::int64_t i = 1; i <= each; ++i) to->send(i);
+        for (std::int64_t i = 1; i <= each; ++i) static_cast<void>(to->send(i));
       });
     }
     const auto add = [&sum](std::optional<std::int64_t> value) { sum += *value; };
@@ -82,7 +82,7 @@ run_result many_to_many(session& s) {
     ramie::scope senders;
     for (std::int64_t i = 0; i < producers; ++i) {
       senders.spawn([&c, each] {
-        for (std::int64_t value = 1; value <= each; ++value) c.send(value);
+        for (std::int64_t value = 1; value <= each; ++value) static_cast<void>(c.send(value));
       });
     }
     senders.join();

@@ -206,7 +206,7 @@ struct locals {
 struct sends_with_room {
   ramie::channel<int> numbers{16};
   std::int64_t operator()() {
-    numbers.send(1);
+    static_cast<void>(numbers.send(1));
     return *numbers.recv();
   }
 };
@@ -245,7 +245,7 @@ struct selects_what_is_there {
 struct sends_without_bound {
   ramie::channel<int> numbers{ramie::unbounded};
   std::int64_t operator()() {
-    numbers.send(1);
+    static_cast<void>(numbers.send(1));
     return *numbers.recv();
   }
 };

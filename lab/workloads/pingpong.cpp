@@ -24,10 +24,10 @@ run_result by_channel(session& s) {
     numbers ping{capacity};
     numbers pong{capacity};
     auto other = ramie::spawn([&] {
-      for (const std::int64_t value : ping) pong.send(value + 1);
+      for (const std::int64_t value : ping) static_cast<void>(pong.send(value + 1));
     });
     for (std::int64_t i = 0; i < rounds; ++i) {
-      ping.send(last);
+      static_cast<void>(ping.send(last));
       last = *pong.recv();
     }
     ping.close();

@@ -67,7 +67,7 @@ using sums = ramie::channel<std::int64_t>;
 template <std::size_t capacity>
 void by_channel_node(sums& parent, std::int64_t first, std::int64_t leaves) {
   if (leaves == 1) {
-    parent.send(first);
+    static_cast<void>(parent.send(first));
     return;
   }
   sums children{capacity};
@@ -78,7 +78,7 @@ void by_channel_node(sums& parent, std::int64_t first, std::int64_t leaves) {
   }
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < fan_out; ++i) sum += *children.recv();
-  parent.send(sum);
+  static_cast<void>(parent.send(sum));
 }
 
 template <std::size_t capacity>

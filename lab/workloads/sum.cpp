@@ -52,7 +52,7 @@ RAMIE_LAB_CALL std::int64_t by_spawn(std::int64_t low, std::int64_t high) {
 /// Go's way: both halves send their sums on a channel.
 void by_channel_node(ramie::channel<std::int64_t>& parent, std::int64_t low, std::int64_t high) {
   if (low == high) {
-    parent.send(low);
+    static_cast<void>(parent.send(low));
     return;
   }
   const std::int64_t middle = middle_of(low, high);
@@ -60,7 +60,7 @@ void by_channel_node(ramie::channel<std::int64_t>& parent, std::int64_t low, std
   ramie::spawn([&halves, low, middle] { by_channel_node(halves, low, middle); }).detach();
   ramie::spawn([&halves, middle, high] { by_channel_node(halves, middle + 1, high); }).detach();
   const std::int64_t one = *halves.recv();
-  parent.send(one + *halves.recv());
+  static_cast<void>(parent.send(one + *halves.recv()));
 }
 
 std::int64_t by_channel(std::int64_t low, std::int64_t high) {

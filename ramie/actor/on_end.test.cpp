@@ -33,7 +33,7 @@ TEST_P(ends_of_actors, are_cases_of_a_select) {
   run([] {
     channel<int> c{1}, never;
     const auto one = spawn_actor<idle>(), other = spawn_actor<idle>();
-    c.send(1);
+    static_cast<void>(c.send(1));
     EXPECT_EQ(select(on_ready(one), on_recv(c, [](auto) {})), 1u);
     EXPECT_EQ(
         select(on_ready(one), on_ready(other), on_recv(never, [](auto) {}), on_timeout(std::chrono::microseconds{50})),

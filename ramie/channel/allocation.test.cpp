@@ -43,7 +43,7 @@ constexpr auto ignore_value = [](auto&&) {};
 void converse(channel<int>& a, channel<int>& b, channel<int>& never, int rounds, bool first) {
   for (int i = 0; i < rounds; ++i) {
     if (first) {
-      a.send(i);
+      static_cast<void>(a.send(i));
       select(on_recv(b, ignore_value), on_recv(never, ignore_value));
       select(on_send(a, i, ignore_value), on_send(never, i, ignore_value), on_recv(b, ignore_value));
       static_cast<void>(a.send_for(i, 1h));
@@ -51,7 +51,7 @@ void converse(channel<int>& a, channel<int>& b, channel<int>& never, int rounds,
       select(on_recv(b, ignore_value), on_timeout(1h, [] {}));
     } else {
       select(on_recv(a, ignore_value), on_recv(never, ignore_value));
-      b.send(i);
+      static_cast<void>(b.send(i));
       a.recv_for(1h);
       select(on_recv(a, ignore_value), on_send(never, i, ignore_value), on_timeout(1h, [] {}));
       select(on_send(b, i, ignore_value), on_recv(never, ignore_value));
@@ -84,11 +84,11 @@ TEST(allocation, there_is_none_in_channels_and_selects) {
         start.recv();
       });
       converse(a, b, never, 10, true);
-      start.send(1);
+      static_cast<void>(start.send(1));
       const long before = asked_for.load();
       converse(a, b, never, 300, true);
       EXPECT_EQ(asked_for.load(), before);
-      start.send(2);
+      static_cast<void>(start.send(2));
       other.join();
     }
   });
@@ -104,7 +104,7 @@ TEST(allocation, a_channel_asks_once_for_its_buffer) {
     EXPECT_EQ(asked_for.load(), before);
     channel<int> some{100};
     EXPECT_EQ(asked_for.load(), before + 1);
-    for (int i = 0; i < 100; ++i) some.send(i);
+    for (int i = 0; i < 100; ++i) static_cast<void>(some.send(i));
     for (int i = 0; i < 100; ++i) some.recv();
   }
   EXPECT_EQ(asked_for.load(), before + 1);

@@ -38,8 +38,8 @@ inline constexpr unbounded_t unbounded{};
 /// std::shared_ptr. All members may be called from any fiber or thread. A channel may be destroyed once nothing waits
 /// on it, even before the call that woke the last waiter has returned.
 ///
-/// T is moved while the channel is locked: its move constructor must not suspend. If it throws, the exception leaves
-/// the call that was moving, the element stays where it was, and the channel stays usable.
+/// T is moved while the channel is locked: its move constructor must not suspend. If it throws, the element stays where
+/// it was, the exception leaves the call that was moving, and the channel stays usable.
 template <class T>
 class channel {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> && std::is_move_constructible_v<T>,
@@ -69,17 +69,18 @@ class channel {
   }
 
   /// Sends `value`; suspends (a plain thread: blocks) while there is no room and no receiver. Returns `closed` if the
-  /// channel is closed, before or during the call; `value` is then unchanged. Throws `cancelled` if the fiber is asked
-  /// to stop, having sent nothing, and what moving T throws.
-  RAMIE_ALWAYS_INLINE channel_status send(T&& value, std::source_location where = std::source_location::current()) {
+  /// channel is closed, before or during the call; `value` is then unchanged. Throws what moving T throws, and, having
+  /// sent nothing, `cancelled` if the fiber is asked to stop.
+  [[nodiscard]] RAMIE_ALWAYS_INLINE channel_status send(T&& value,
+                                                        std::source_location where = std::source_location::current()) {
     return send_with(value, where, [](detail::wait& pause) RAMIE_LAMBDA_INLINE { return pause.suspend(); });
   }
-  RAMIE_ALWAYS_INLINE channel_status send(const T& value,
-                                          std::source_location where = std::source_location::current()) {
+  [[nodiscard]] RAMIE_ALWAYS_INLINE channel_status send(const T& value,
+                                                        std::source_location where = std::source_location::current()) {
     T copy(value);
     return send(std::move(copy), where);
   }
-  /// Same as `send`, but gives up at `deadline`, of any clock, or after a duration: then `timeout`.
+  /// Same as `send`, but gives up at `deadline`, of any clock, or after a duration: `timeout`.
   template <class Clock, class Duration>
   [[nodiscard]] channel_status send_until(T&& value, std::chrono::time_point<Clock, Duration> deadline,
                                           std::source_location where = std::source_location::current()) {
@@ -180,8 +181,7 @@ class channel {
     return {size(), core_.senders.count(), core_.receivers.count()};
   }
 
-  /// For `for (T& x : channel)`: receives until the channel is closed and empty. `begin` and `++` receive: they
-  /// suspend, and throw as `recv` does.
+  /// For `for (T& x : channel)`, until it is closed and empty. `begin` and `++` suspend, and throw, as `recv` does.
   class iterator {
    public:
     using iterator_category = std::input_iterator_tag;

@@ -117,10 +117,10 @@ TEST(channel, drops_what_is_buffered_when_it_goes) {
   counted::reset();
   {
     channel<counted> c{5};
-    for (int i = 0; i < 5; ++i) c.send(counted{i});
+    for (int i = 0; i < 5; ++i) static_cast<void>(c.send(counted{i}));
     for (int i = 0; i < 3; ++i) EXPECT_EQ(c.recv()->value, i);
-    c.send(counted{5});  // around the end of the ring
-    c.send(counted{6});
+    static_cast<void>(c.send(counted{5}));  // around the end of the ring
+    static_cast<void>(c.send(counted{6}));
     EXPECT_EQ(counted::alive, 4);
   }
   EXPECT_EQ(counted::alive, 0);
@@ -166,9 +166,9 @@ TEST_P(channels, of_no_capacity_let_a_sender_go_when_its_value_is_taken) {
     channel<int> c;
     std::atomic<int> sent{0};
     all.start([&] {
-      c.send(1);
+      static_cast<void>(c.send(1));
       sent = 1;
-      c.send(2);
+      static_cast<void>(c.send(2));
       sent = 2;
     });
     await_senders(c, 1);
@@ -202,7 +202,7 @@ TEST_P(channels, buffer_as_much_as_they_may) {
     std::atomic<int> sent{0};
     all.start([&] {
       for (int i = 0; i < 5; ++i) {
-        c.send(i);
+        static_cast<void>(c.send(i));
         ++sent;
       }
     });
@@ -222,9 +222,9 @@ TEST_P(channels, serve_senders_in_their_order) {
   run([](crew& all) {
     for (const std::size_t capacity : {0u, 2u}) {
       channel<int> c{capacity};
-      for (int i = 0; i < static_cast<int>(capacity); ++i) c.send(i);
+      for (int i = 0; i < static_cast<int>(capacity); ++i) static_cast<void>(c.send(i));
       for (int i = 0; i < 10; ++i) {
-        all.start([&c, i, capacity] { c.send(i + static_cast<int>(capacity)); });
+        all.start([&c, i, capacity] { static_cast<void>(c.send(i + static_cast<int>(capacity))); });
         await_senders(c, static_cast<std::size_t>(i) + 1);
       }
       for (int i = 0; i < 10 + static_cast<int>(capacity); ++i) EXPECT_EQ(c.recv(), i);
@@ -303,7 +303,7 @@ TEST_P(channels, are_ranges) {
     for (const std::size_t capacity : {0u, 4u}) {
       channel<std::unique_ptr<int>> c{capacity};
       all.start([&] {
-        for (int i = 0; i < 100; ++i) c.send(std::make_unique<int>(i));
+        for (int i = 0; i < 100; ++i) static_cast<void>(c.send(std::make_unique<int>(i)));
         c.close();
       });
       int next = 0;
@@ -341,7 +341,7 @@ TEST_P(channels, tell_who_waits) {
     EXPECT_EQ(figures(), (list{0, 0, 0}));
 
     channel<int> d{1};
-    for (int i = 0; i < 3; ++i) all.start([&] { d.send(0); });
+    for (int i = 0; i < 3; ++i) all.start([&] { static_cast<void>(d.send(0)); });
     await_senders(d, 2);
     EXPECT_EQ(d.statistics().length, 1u);
     for (int i = 0; i < 3; ++i) d.recv();
@@ -358,11 +358,11 @@ TEST_P(channels, join_fibers_and_threads) {
       channel<int> to_fiber{capacity};
       const int n = scaled(500);
       all.start_thread([&] {
-        for (const int v : to_thread) to_fiber.send(v + 1);
+        for (const int v : to_thread) static_cast<void>(to_fiber.send(v + 1));
         to_fiber.close();
       });
       all.start([&] {
-        for (int i = 0; i < n; ++i) to_thread.send(i);
+        for (int i = 0; i < n; ++i) static_cast<void>(to_thread.send(i));
         to_thread.close();
       });
       for (int i = 0; i < n; ++i) ASSERT_EQ(to_fiber.recv(), i + 1);
@@ -380,13 +380,13 @@ TEST_P(channels, join_two_runtimes) {
     channel<int> there{capacity};
     channel<int> back{capacity};
     auto echo = other.spawn([&] {
-      for (const int v : there) back.send(-v);
+      for (const int v : there) static_cast<void>(back.send(-v));
       back.close();
     });
     run([&](crew& all) {
       const int n = scaled(500);
       all.start([&] {
-        for (int i = 0; i < n; ++i) there.send(i);
+        for (int i = 0; i < n; ++i) static_cast<void>(there.send(i));
         there.close();
       });
       for (int i = 0; i < n; ++i) ASSERT_EQ(back.recv(), -i);

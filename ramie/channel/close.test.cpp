@@ -35,7 +35,7 @@ TEST_P(closing, twice_is_closing_once) {
 TEST_P(closing, leaves_what_is_buffered) {
   run([](crew&) {
     channel<std::unique_ptr<int>> c{5};
-    for (int i = 0; i < 4; ++i) c.send(std::make_unique<int>(i));
+    for (int i = 0; i < 4; ++i) static_cast<void>(c.send(std::make_unique<int>(i)));
     c.close();
     EXPECT_EQ(c.size(), 4u);
     EXPECT_EQ(**c.recv(), 0);
@@ -75,7 +75,7 @@ TEST_P(closing, wakes_all_who_wait_to_send_and_leaves_them_their_values) {
   run([](crew& all) {
     for (const std::size_t capacity : {0u, 1u}) {
       channel<std::unique_ptr<int>> c{capacity};
-      for (std::size_t i = 0; i < capacity; ++i) c.send(nullptr);
+      for (std::size_t i = 0; i < capacity; ++i) static_cast<void>(c.send(nullptr));
       std::atomic<int> told{0};
       for (int i = 0; i < 3; ++i) {
         all.start([&, i] {
@@ -154,7 +154,7 @@ TEST_P(closing, ends_a_select_that_waits_on_it_in_two_sends) {
   run([](crew& all) {
     for (int round = 0; round < scaled(50); ++round) {
       channel<int> c{1};
-      c.send(0);
+      static_cast<void>(c.send(0));
       std::atomic<int> told{0};
       all.start([&] {
         const auto closed = [&](channel_status s) { told += s == channel_status::closed ? 1 : 0; };
@@ -229,7 +229,7 @@ TEST_P(going_away, at_the_hands_of_the_receiver) {
       all.start([&] {
         for (int i = 0; i < rounds(); ++i) {
           auto* p = new parcel{capacity};
-          parcels.send(p);
+          static_cast<void>(parcels.send(p));
           EXPECT_EQ(p->c.send(i), channel_status::ok);
         }
       });
@@ -256,7 +256,7 @@ TEST_P(going_away, at_the_hands_of_the_sender) {
     });
     for (int i = 0; i < rounds(); ++i) {
       const auto p = std::make_unique<parcel>(std::size_t{0});
-      parcels.send(p.get());
+      static_cast<void>(parcels.send(p.get()));
       if (i % 3 == 0) this_fiber::yield();
       if (i % 2 == 0) EXPECT_EQ(p->c.send(i), channel_status::ok);
       else select(on_send(p->c, i, [](channel_status) {}));
@@ -271,7 +271,7 @@ TEST_P(going_away, at_the_hands_of_who_was_told_of_its_closing) {
     all.start([&] {
       for (int i = 0; i < rounds(); ++i) {
         auto* p = new parcel{0};
-        parcels.send(p);
+        static_cast<void>(parcels.send(p));
         p->c.close();
       }
     });
@@ -313,7 +313,7 @@ TEST_P(going_away, with_a_shared_owner) {
   run([](crew& all) {
     for (int i = 0; i < rounds(); ++i) {
       auto c = std::make_shared<channel<int>>();
-      all.start([c, i] { c->send(i); });
+      all.start([c, i] { static_cast<void>(c->send(i)); });
       EXPECT_EQ(c->recv(), i);
       c.reset();
       if (i % 16 == 0) all.join();

@@ -112,11 +112,11 @@ TEST_P(elements, may_be_channels) {
     channel<answer> asks;
     all.start([&] {
       int n = 0;
-      for (const answer& a : asks) a->send(++n);
+      for (const answer& a : asks) static_cast<void>(a->send(++n));
     });
     for (int i = 1; i <= 100; ++i) {
       const auto mine = std::make_shared<channel<int>>();
-      asks.send(mine);
+      static_cast<void>(asks.send(mine));
       EXPECT_EQ(mine->recv(), i);
     }
     asks.close();
@@ -130,11 +130,11 @@ TEST_P(elements, are_moved_once_into_a_waiting_receiver_twice_through_a_buffer) 
     channel<counted> direct;
     all.start([&] { EXPECT_EQ(direct.recv()->value, 3); });
     await_receivers(direct, 1);
-    direct.send(counted{3});
+    static_cast<void>(direct.send(counted{3}));
     all.join();
     EXPECT_EQ(counted::moves, 1);
     channel<counted> buffered{1};
-    buffered.send(counted{4});
+    static_cast<void>(buffered.send(counted{4}));
     EXPECT_EQ(buffered.recv()->value, 4);
     EXPECT_EQ(counted::moves, 3);
     EXPECT_EQ(counted::copies, 0);
@@ -149,7 +149,7 @@ TEST_P(elements, that_throw_on_the_way_into_the_buffer_stay_with_the_sender) {
   run([](crew&) {
     channel<moody> c{2};
     moody shy{1, 2};
-    EXPECT_THROW(c.send(std::move(shy)), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(c.send(std::move(shy))), std::runtime_error);
     EXPECT_THROW(static_cast<void>(c.try_send(std::move(shy))), std::runtime_error);
     EXPECT_EQ(shy.value, 1);
     EXPECT_EQ(c.size(), 0u);
@@ -163,8 +163,8 @@ TEST_P(elements, that_throw_on_the_way_out_of_the_buffer_stay_there) {
     channel<moody> c{2};
     moody shy{1};
     const auto mood = shy.throws_left;
-    c.send(std::move(shy));
-    c.send(moody{2});
+    static_cast<void>(c.send(std::move(shy)));
+    static_cast<void>(c.send(moody{2}));
     *mood = 3;
     EXPECT_THROW(c.recv(), std::runtime_error);
     EXPECT_THROW(c.try_recv(), std::runtime_error);
@@ -184,7 +184,7 @@ TEST_P(elements, that_throw_on_the_way_to_a_receiver_leave_it_waiting) {
         all.start([&, timed] { got = timed != 0 ? c.recv_for(1h)->value : c.recv()->value; });
         await_receivers(c, 1);
         moody shy{5, 2};
-        EXPECT_THROW(c.send(std::move(shy)), std::runtime_error);
+        EXPECT_THROW(static_cast<void>(c.send(std::move(shy))), std::runtime_error);
         await_receivers(c, 1);
         EXPECT_THROW(static_cast<void>(c.try_send(std::move(shy))), std::runtime_error);
         EXPECT_EQ(shy.value, 5);
@@ -228,7 +228,7 @@ TEST_P(elements, that_throw_on_the_way_from_a_sender_leave_it_waiting) {
 TEST_P(elements, that_throw_when_a_place_becomes_free_hurt_no_receiver) {
   run([](crew& all) {
     channel<moody> c{1};
-    c.send(moody{1});
+    static_cast<void>(c.send(moody{1}));
     std::atomic<int> thrown{0};
     std::atomic<bool> sent{false};
     const auto mood = std::make_shared<std::atomic<int>>(0);

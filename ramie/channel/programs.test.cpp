@@ -110,7 +110,7 @@ TEST_P(programs, two_receivers_never_share_a_selects_value) {
         for (const int v : l) {
           EXPECT_GT(v, last);
           last = v;
-          merged.send(v);
+          static_cast<void>(merged.send(v));
         }
         if (--open == 0) merged.close();
       });
@@ -140,7 +140,7 @@ TEST_P(programs, trying_meets_who_is_there) {
       }
       EXPECT_EQ(c.try_send(2), channel_status::full);
       EXPECT_EQ(select(on_send(c, 3, ignore_value), otherwise([] {})), 1u);
-      all.start([&] { c.send(234); });
+      all.start([&] { static_cast<void>(c.send(234)); });
       await_senders(c, 1);
       int got = 0;
       EXPECT_EQ(select(on_recv(c, [&](std::optional<int> v) { got = v.value(); }), otherwise([] {})), 0u);
@@ -160,8 +160,8 @@ TEST_P(programs, a_daisy_chain) {
     std::vector<stream> links;
     for (int i = 0; i <= length; ++i) links.push_back(make_stream());
     for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i)
-      all.start([in = links[i + 1], out = links[i]] { out->send(1 + in->recv().value()); });
-    links.back()->send(0);
+      all.start([in = links[i + 1], out = links[i]] { static_cast<void>(out->send(1 + in->recv().value())); });
+    static_cast<void>(links.back()->send(0));
     EXPECT_EQ(links.front()->recv(), length);
     all.join();
   });
@@ -331,19 +331,19 @@ TEST_P(programs, one_shot) {
 TEST_P(programs, a_function_may_use_its_channel) {
   run([](crew&) {
     channel<int> c{2};
-    c.send(1);
+    static_cast<void>(c.send(1));
     int depth = 0;
     const std::function<void()> again = [&] {
       select(on_recv(c, [&](std::optional<int> v) {
         if (++depth == 20) return;
-        c.send(v.value() + 1);
+        static_cast<void>(c.send(v.value() + 1));
         again();
       }));
     };
     again();
     EXPECT_EQ(depth, 20);
     select(on_send(c, 5, [&](channel_status) { EXPECT_EQ(c.recv(), 5); }));
-    c.send(6);
+    static_cast<void>(c.send(6));
     select(on_recv(c, [&](std::optional<int>) { c.close(); }));
     EXPECT_TRUE(c.is_closed());
   });
@@ -358,11 +358,11 @@ TEST_P(programs, fan_out_and_in) {
     std::atomic<int> working{5};
     for (int w = 0; w < 5; ++w)
       all.start([&] {
-        for (const int j : jobs) results.send({j, static_cast<long>(j) * j});
+        for (const int j : jobs) static_cast<void>(results.send({j, static_cast<long>(j) * j}));
         if (--working == 0) results.close();
       });
     all.start([&] {
-      for (int i = 0; i < n; ++i) jobs.send(i);
+      for (int i = 0; i < n; ++i) static_cast<void>(jobs.send(i));
       jobs.close();
     });
     long sum = 0;
@@ -384,11 +384,11 @@ TEST_P(programs, a_ring) {
     for (int i = 0; i < size; ++i) links.push_back(make_stream());
     for (std::size_t i = 0; i + 1 < links.size(); ++i)
       all.start([in = links[i], out = links[i + 1]] {
-        for (const int v : *in) out->send(v + 1);
+        for (const int v : *in) static_cast<void>(out->send(v + 1));
         out->close();
       });
     for (int lap = 0; lap < laps; ++lap) {
-      links.front()->send(lap);
+      static_cast<void>(links.front()->send(lap));
       EXPECT_EQ(links.back()->recv(), lap + size - 1);
     }
     links.front()->close();

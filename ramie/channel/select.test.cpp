@@ -33,13 +33,13 @@ TEST_P(selects, take_the_case_that_is_ready_and_tell_which) {
     channel<int> empty{1};
     channel<int> full{1};
     channel<std::string> closed;
-    full.send(1);
+    static_cast<void>(full.send(1));
     closed.close();
     int got = 0;
     EXPECT_EQ(select(on_recv(empty, unexpected), on_recv(full, [&](std::optional<int> v) { got = v.value(); })), 1u);
     EXPECT_EQ(got, 1);
     EXPECT_TRUE(full.empty());
-    full.send(2);
+    static_cast<void>(full.send(2));
     bool sent = false;
     EXPECT_EQ(select(on_send(empty, 7, [&](channel_status s) { sent = s == channel_status::ok; }),
                      on_send(full, 8, unexpected)),
@@ -101,7 +101,7 @@ TEST_P(selects, wait_for_any_of_their_cases) {
     channel<int> b{2};
     channel<int> to;
     channel<int> full{1};
-    full.send(0);
+    static_cast<void>(full.send(0));
     for (int round = 0; round < 5; ++round) {
       int result = -1;
       std::atomic<std::size_t> fired{99};
@@ -136,7 +136,7 @@ TEST_P(selects, wait_for_any_of_their_cases) {
       EXPECT_EQ(waiting(a) + waiting(b) + waiting(to) + waiting(full), 0u);
       if (round == 3) {
         EXPECT_EQ(full.recv(), 44);
-        full.send(0);
+        static_cast<void>(full.send(0));
       }
     }
     all.join();
@@ -154,7 +154,7 @@ TEST_P(selects, may_have_a_channel_in_several_cases) {
                        on_recv(c, [&](std::optional<int> v) { EXPECT_EQ(v, 1); }));
       });
       if (round % 3 == 0) await([&] { return waiting(c) == 3; });
-      if (round % 2 == 0) c.send(1);
+      if (round % 2 == 0) static_cast<void>(c.send(1));
       else EXPECT_EQ(c.recv(), 2);
       await([&] { return fired != 99; });
       EXPECT_EQ(fired == 1, round % 2 != 0);
@@ -248,7 +248,7 @@ TEST_P(selects, take_lists_of_cases) {
     EXPECT_EQ(select(cases, otherwise([] {})), 20u);
     EXPECT_EQ(select(cases, on_timeout(10us, [] {})), 20u);
     for (std::size_t i = 0; i < 20; ++i) {
-      all.start([&, i] { some[i]->send(static_cast<int>(i) + 1); });
+      all.start([&, i] { static_cast<void>(some[i]->send(static_cast<int>(i) + 1)); });
       EXPECT_EQ(select(cases), i) << "the list may be used again";
       EXPECT_EQ(got[i], static_cast<int>(i) + 1);
     }
@@ -271,14 +271,14 @@ TEST_P(selects, let_what_a_function_throws_pass) {
     channel<int> c{1};
     channel<int> other;
     const auto thrower = [](auto&&...) { throw std::runtime_error{"by the function"}; };
-    c.send(1);
+    static_cast<void>(c.send(1));
     EXPECT_THROW(select(on_recv(c, thrower), on_recv(other, unexpected)), std::runtime_error);
     EXPECT_TRUE(c.empty()) << "it was received all the same";
     EXPECT_THROW(select(on_send(c, 2, thrower)), std::runtime_error);
     EXPECT_EQ(c.recv(), 2);
     EXPECT_THROW(select(on_recv(other, unexpected), on_timeout(1us, thrower)), std::runtime_error);
     EXPECT_THROW(select(on_recv(other, unexpected), otherwise(thrower)), std::runtime_error);
-    all.start([&] { other.send(3); });
+    all.start([&] { static_cast<void>(other.send(3)); });
     EXPECT_THROW(select(on_recv(c, unexpected), on_recv(other, thrower)), std::runtime_error);
     EXPECT_EQ(waiting(c) + waiting(other), 0u);
     all.join();
@@ -290,11 +290,11 @@ TEST_P(selects, lose_nothing_when_a_move_throws) {
     channel<moody> buffered{2};
     channel<moody> other;
     // At once, from the buffer and into it.
-    buffered.send(moody{1});
+    static_cast<void>(buffered.send(moody{1}));
     {
       moody shy{2, 0};
       const auto mood = shy.throws_left;
-      buffered.send(std::move(shy));
+      static_cast<void>(buffered.send(std::move(shy)));
       EXPECT_EQ(buffered.recv()->value, 1);
       *mood = 1;
     }
@@ -310,7 +310,7 @@ TEST_P(selects, lose_nothing_when_a_move_throws) {
     });
     await_receivers(other, 1);
     moody shy{3, 1};
-    EXPECT_THROW(other.send(std::move(shy)), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(other.send(std::move(shy))), std::runtime_error);
     EXPECT_EQ(shy.value, 3);
     EXPECT_EQ(got, 0);
     EXPECT_EQ(other.send(std::move(shy)), channel_status::ok);
@@ -358,7 +358,7 @@ TEST_P(selects, choose_evenly_among_the_ready) {
                                      channel<int>{1}};
     std::array<int, ways> chosen{};
     // Three ready to be received from, two to be sent to.
-    for (int i = 0; i < 3; ++i) c[static_cast<std::size_t>(i)].send(i);
+    for (int i = 0; i < 3; ++i) static_cast<void>(c[static_cast<std::size_t>(i)].send(i));
     for (int i = 0; i < n; ++i) {
       const std::size_t at =
           select(on_recv(c[0], ignore_value), on_send(c[3], 0, ignore_value), on_recv(c[1], ignore_value),
@@ -366,7 +366,7 @@ TEST_P(selects, choose_evenly_among_the_ready) {
       ++chosen.at(at);
       if (at == 1) c[3].recv();
       else if (at == 3) c[4].recv();
-      else c[at / 2].send(0);
+      else static_cast<void>(c[at / 2].send(0));
     }
     double chi_square = 0;
     for (const int count : chosen) {
@@ -429,12 +429,12 @@ TEST_P(selects, with_otherwise_find_what_is_ready_at_every_moment) {
     // After Go's TestNonblockSelectRace, with the cases in both orders.
     for (int round = 0; round < scaled(GetParam().migrate_always ? 100 : 1000); ++round) {
       channel<int> a{1}, b{1};
-      a.send(1);
+      static_cast<void>(a.send(1));
       all.start([&, round] {
         if (round % 2 == 0) select(on_recv(a, ignore_value), on_recv(b, ignore_value), otherwise(unexpected));
         else select(on_recv(b, ignore_value), on_recv(a, ignore_value), otherwise(unexpected));
       });
-      b.send(1);
+      static_cast<void>(b.send(1));
       static_cast<void>(a.try_recv());
       all.join();
     }
@@ -447,7 +447,7 @@ TEST_P(selects, serve_as_wide_as_they_come) {
     std::vector<std::unique_ptr<channel<int>>> c;
     for (std::size_t i = 0; i < width; ++i) c.push_back(std::make_unique<channel<int>>());
     long sum = 0;
-    for (std::size_t i = 0; i < width; ++i) all.start([&, i] { c[i]->send(static_cast<int>(i)); });
+    for (std::size_t i = 0; i < width; ++i) all.start([&, i] { static_cast<void>(c[i]->send(static_cast<int>(i))); });
     std::vector<recv_case<int, std::function<void(std::optional<int>)>>> cases;
     for (std::size_t i = 0; i < width; ++i)
       cases.push_back(

@@ -29,7 +29,7 @@ TEST_P(stopping, ends_each_kind_of_wait) {
   run([](crew&) {
     channel<std::unique_ptr<int>> c;
     channel<int> full{1};
-    full.send(1);
+    static_cast<void>(full.send(1));
     auto kept = std::make_unique<int>(8);
     int number = 5;
     std::vector<join_handle<void>> all;
@@ -40,7 +40,7 @@ TEST_P(stopping, ends_each_kind_of_wait) {
     }));
     all.push_back(spawn([&] { select(on_recv(c, unexpected)); }));
     all.push_back(spawn([&] { select(on_recv(c, unexpected), on_timeout(1h, unexpected)); }));
-    all.push_back(spawn([&] { full.send(number); }));
+    all.push_back(spawn([&] { static_cast<void>(full.send(number)); }));
     all.push_back(spawn([&] { static_cast<void>(full.send_for(2, 1h)); }));
     all.push_back(spawn([&] { select(on_send(full, 1, unexpected), on_recv(c, unexpected)); }));
     await_receivers(c, 6);
@@ -50,7 +50,7 @@ TEST_P(stopping, ends_each_kind_of_wait) {
     EXPECT_EQ(c.statistics().waiting_receivers, 0u);
     EXPECT_EQ(full.statistics().waiting_senders, 0u);
 
-    auto sender = spawn([&] { c.send(std::move(kept)); });
+    auto sender = spawn([&] { static_cast<void>(c.send(std::move(kept))); });
     await_senders(c, 1);
     sender.request_stop();
     EXPECT_THROW(sender.join(), cancelled);
@@ -104,7 +104,7 @@ TEST_P(stopping, a_sender_in_the_middle_delivers_or_keeps) {
         try {
           // A select's value is in the case: here a copy with the same number.
           if (by_select) select(on_send(c, std::make_unique<int>(i), [](channel_status) {}));
-          else c.send(std::move(mine));
+          else static_cast<void>(c.send(std::move(mine)));
           delivered = true;
         } catch (const cancelled&) {
           kept = true;
@@ -186,7 +186,7 @@ TEST_P(stopping, a_scope_of_talkers_ends_them_all) {
     scope s;
     for (int i = 0; i < 4; ++i) {
       s.spawn([&] {
-        for (;;) a.send(1);
+        for (;;) static_cast<void>(a.send(1));
       });
       s.spawn([&] {
         for (;;) select(on_recv(a, [](auto) {}), on_send(b, 1, [](auto) {}));
@@ -206,7 +206,7 @@ TEST_P(stopping, by_shutdown_ends_all_who_wait) {
   if (on_threads()) GTEST_SKIP() << "no runtime";
   channel<int> c;
   channel<int> full{1};
-  full.send(0);
+  static_cast<void>(full.send(0));
   std::atomic<int> ended{0};
   {
     runtime rt{GetParam().options()};
@@ -214,7 +214,7 @@ TEST_P(stopping, by_shutdown_ends_all_who_wait) {
       rt.spawn([&, i] {
           try {
             if (i % 3 == 0) c.recv();
-            else if (i % 3 == 1) full.send(1);
+            else if (i % 3 == 1) static_cast<void>(full.send(1));
             else select(on_recv(c, unexpected), on_send(full, 2, unexpected), on_timeout(1h, unexpected));
           } catch (const cancelled&) {
             ++ended;
@@ -233,7 +233,7 @@ TEST_P(stopping, by_a_deadline_leaves_the_value_with_its_sender) {
   run([](crew&) {
     channel<std::unique_ptr<int>> c;
     auto mine = std::make_unique<int>(4);
-    EXPECT_THROW(with_timeout(100us, [&] { c.send(std::move(mine)); }), timeout_error);
+    EXPECT_THROW(with_timeout(100us, [&] { static_cast<void>(c.send(std::move(mine))); }), timeout_error);
     ASSERT_NE(mine, nullptr);
     EXPECT_THROW(with_timeout(100us, [&] { c.recv(); }), timeout_error);
     EXPECT_THROW(with_timeout(100us, [&] { select(on_recv(c, unexpected), on_timeout(1h, unexpected)); }),

@@ -68,7 +68,7 @@ TEST_P(stress, each_producers_order_is_kept_for_each_consumer) {
       std::atomic<int> producing{3};
       for (int p = 0; p < 3; ++p) {
         all.start([&, p] {
-          for (int i = 0; i < n; ++i) c.send(item{p, i});
+          for (int i = 0; i < n; ++i) static_cast<void>(c.send(item{p, i}));
           if (--producing == 0) c.close();
         });
         all.start([&] {
@@ -143,7 +143,8 @@ TEST_P(stress, random_topologies) {
       all.start([&, s = static_cast<unsigned>(random())] {
         std::mt19937 mine{s};
         for (int i = 0; i < tokens; ++i)
-          inboxes[mine() % nodes]->send(token{static_cast<int>(mine() % 20), static_cast<std::uint64_t>(i)});
+          static_cast<void>(
+              inboxes[mine() % nodes]->send(token{static_cast<int>(mine() % 20), static_cast<std::uint64_t>(i)}));
       });
       for (int i = 0; i < tokens; ++i) {
         weights += static_cast<std::uint64_t>(i);
@@ -221,7 +222,7 @@ TEST_P(stress, one_value_for_many_who_want_it) {
       for (int i = 0; i < 4; ++i)
         all.start([&, i] {
           channel<int>& mine = i % 2 == 0 ? a : b;
-          mine.send(1);
+          static_cast<void>(mine.send(1));
           while (mine.try_send(100) != channel_status::ok) this_fiber::yield();
           select(on_send(a, 10'000, [](channel_status) {}), on_send(b, 10'000, [](channel_status) {}));
         });
@@ -241,7 +242,7 @@ TEST_P(stress, fibers_threads_and_two_runtimes_at_once) {
   std::atomic<int> working{3};
   const int n = often(800);
   const auto work = [&] {
-    for (const int v : c) back.send(v + 1);
+    for (const int v : c) static_cast<void>(back.send(v + 1));
     if (--working == 0) back.close();
   };
   std::thread a_thread{work};
@@ -249,7 +250,7 @@ TEST_P(stress, fibers_threads_and_two_runtimes_at_once) {
   run([&](crew& all) {
     all.start(work);
     all.start([&] {
-      for (int i = 0; i < n; ++i) c.send(i);
+      for (int i = 0; i < n; ++i) static_cast<void>(c.send(i));
       c.close();
     });
     long sum = 0;

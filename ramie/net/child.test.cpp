@@ -142,7 +142,7 @@ TEST(net_child, is_killed_when_its_owner_is_cancelled) {
     channel<pid_t> started{1};
     auto owner = spawn([&] {
       child c{{"sleep", "1000"}};
-      started.send(c.id());
+      static_cast<void>(started.send(c.id()));
       c.wait();
     });
     const pid_t id = *started.recv();

@@ -60,7 +60,7 @@ TEST(net_select, takes_what_comes_first) {
     a.write_all("x");
     next();
     EXPECT_EQ(got, "x");
-    numbers.send(7);
+    static_cast<void>(numbers.send(7));
     next();
     EXPECT_EQ(got, "x7");
     auto writer = spawn([&a] {
@@ -72,7 +72,7 @@ TEST(net_select, takes_what_comes_first) {
     writer.join();
     auto sender = spawn([&] {
       this_fiber::yield();
-      numbers.send(8);
+      static_cast<void>(numbers.send(8));
     });
     next();
     EXPECT_EQ(got, "x7y8");
@@ -299,7 +299,7 @@ TEST(net_select, in_several_fibers_on_one_socket_loses_nothing) {
       readers.spawn([&, i] {
         const auto take = [&] {
           std::array<std::byte, 1> one;
-          if (b.read_some(one) != 0) taken.send(static_cast<int>(one[0]));
+          if (b.read_some(one) != 0) static_cast<void>(taken.send(static_cast<int>(one[0])));
         };
         try {
           for (bool open = true; open;) {
@@ -418,7 +418,7 @@ TEST(net_select, takes_signals) {
         select(on_signal(stop, [&](int signal) { got = signal; }),
                on_recv(numbers, [&](std::optional<int> n) { number = n.value_or(-1); }));
       };
-      if (i % 2 == 0) numbers.send(i + 1);  // what is not chosen stays
+      if (i % 2 == 0) static_cast<void>(numbers.send(i + 1));  // what is not chosen stays
       ::kill(::getpid(), SIGUSR1);
       while (got == 0 || (i % 2 == 0 && number == 0)) next();
       EXPECT_EQ(got, SIGUSR1);

@@ -78,14 +78,14 @@ class collector : public actor<collector> {
   void on(const received& m) {
     EXPECT_TRUE(m.is_of(peer_));
     got_ += m.text();
-    told_->send(std::string{m.text()});
+    static_cast<void>(told_->send(std::string{m.text()}));
   }
   void on(paused p) {
     EXPECT_TRUE(p.is_of(peer_));
     EXPECT_FALSE(peer_.is_active());
-    told_->send("paused");
+    static_cast<void>(told_->send("paused"));
   }
-  void on(ended e) { told_->send("ended: " + (e.why ? e.why.message() : std::string{"end"})); }
+  void on(ended e) { static_cast<void>(told_->send("ended: " + (e.why ? e.why.message() : std::string{"end"}))); }
   std::size_t on(how_far) { return got_.size(); }
 
  private:
@@ -262,7 +262,7 @@ class changes_its_mind : public actor<changes_its_mind> {
     peer_.activate(active_stream<unix_stream>::always);
   }
   void on(const received& m) {
-    if (m.text() == "fiber") to_->send(peer_.release());
+    if (m.text() == "fiber") static_cast<void>(to_->send(peer_.release()));
     if (m.text() == "close") peer_.close();
     if (m.text() == "throw") throw std::runtime_error{"told to"};
   }
@@ -346,13 +346,13 @@ TEST(net_active, pieces_can_be_stashed) {
       }
       void on(const received& m) {
         if (m.text() == "no" && !open_) stash();
-        else told_->send(std::string{m.text()});
+        else static_cast<void>(told_->send(std::string{m.text()}));
       }
       void on(go) {
         open_ = true;
         unstash_all();
       }
-      void on(ended) { told_->send("end"); }
+      void on(ended) { static_cast<void>(told_->send("end")); }
 
      private:
       active_stream<unix_stream> peer_;
@@ -426,7 +426,7 @@ TEST(net_active, counts_as_messages_for_a_receive_timeout) {
       void on(ended) {}
       void on(receive_timeout) {
         cancel_receive_timeout();
-        told_->send(pieces_);
+        static_cast<void>(told_->send(pieces_));
       }
 
      private:
@@ -451,8 +451,8 @@ TEST(net_active, of_a_pipe_and_of_a_stream_that_is_closed) {
       lines(pipe_reader r, channel<std::string>& told) : peer_{std::move(r), self()}, told_{&told} {
         peer_.activate(active_stream<pipe_reader>::always);
       }
-      void on(const received& m) { told_->send(std::string{m.text()}); }
-      void on(ended e) { told_->send(e.why == io_errc::closed ? "closed" : "end"); }
+      void on(const received& m) { static_cast<void>(told_->send(std::string{m.text()})); }
+      void on(ended e) { static_cast<void>(told_->send(e.why == io_errc::closed ? "closed" : "end")); }
 
      private:
       active_stream<pipe_reader> peer_;

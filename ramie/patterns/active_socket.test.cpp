@@ -75,18 +75,20 @@ class listens_in : public actor<listens_in<Socket>> {
   void on(close_it) { socket_->close(); }
   void on(const datagram& m) {
     ++count_;
-    told_->send(std::string{m.text()} + (m.is_truncated() ? "..." : ""));
+    static_cast<void>(told_->send(std::string{m.text()} + (m.is_truncated() ? "..." : "")));
   }
   void on(receive_failed f) {
     EXPECT_TRUE(f.is_of(socket_));
-    told_->send(f.why == std::errc::connection_refused ? "refused" : f.why.message());
+    static_cast<void>(told_->send(f.why == std::errc::connection_refused ? "refused" : f.why.message()));
   }
   void on(paused p) {
     EXPECT_TRUE(p.is_of(socket_));
     EXPECT_FALSE(socket_.is_active());
-    told_->send("paused");
+    static_cast<void>(told_->send("paused"));
   }
-  void on(ended e) { told_->send(e.why == io_errc::closed ? "closed" : e.why ? e.why.message() : "end"); }
+  void on(ended e) {
+    static_cast<void>(told_->send(e.why == io_errc::closed ? "closed" : e.why ? e.why.message() : "end"));
+  }
   std::size_t on(how_many) { return count_; }
 
  private:
@@ -242,8 +244,8 @@ class door : public actor<door<Listener>> {
     EXPECT_TRUE(m.is_of(listener_));
     m.stream.write_all(std::to_string(count_++));
   }
-  void on(paused) { told_->send("paused"); }
-  void on(ended e) { told_->send(e.why == io_errc::closed ? "closed" : e.why.message()); }
+  void on(paused) { static_cast<void>(told_->send("paused")); }
+  void on(ended e) { static_cast<void>(told_->send(e.why == io_errc::closed ? "closed" : e.why.message())); }
   void on(close_it) { listener_->close(); }
   Listener on(give_it_away) { return listener_.release(); }
   int on(how_many) { return count_; }

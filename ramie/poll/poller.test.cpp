@@ -54,7 +54,7 @@ TEST(net_events, race_with_other_wake_ups_and_none_is_lost) {
     auto [a, b] = unix_stream::pair();
     channel<int> work, done;
     auto worker = spawn([&] {
-      for (const int i : work) done.send(i);
+      for (const int i : work) static_cast<void>(done.send(i));
     });
     auto echo = spawn([&b] {
       std::array<std::byte, 1> one;
@@ -63,7 +63,7 @@ TEST(net_events, race_with_other_wake_ups_and_none_is_lost) {
     for (int i = 0; i < rounds; ++i) {
       const std::byte sent = byte_at(static_cast<std::uint64_t>(i));
       a.write_all(std::span{&sent, 1});
-      work.send(i);
+      static_cast<void>(work.send(i));
       EXPECT_EQ(done.recv(), i);
       std::array<std::byte, 1> back;
       ASSERT_TRUE(a.read_exactly(back));

@@ -67,7 +67,7 @@ int main(int count, char**) {
     asm volatile("" : : "r"(&left) : "memory");  // in memory, where gdb finds it
     everything_is_set();
     taken.unlock();
-    numbers.send(1);
+    static_cast<void>(numbers.send(1));
     open.set();
     left.join();
     right.join();

@@ -44,7 +44,7 @@ void close_what_a_select_waits_for_twice() {
   const bool full = pick(2) == 0;
   channel<int> c{full ? 1u : 0u};
   const std::uint32_t kind = full ? 1 : pick(3);
-  if (full) c.send(0);
+  if (full) static_cast<void>(c.send(0));
   told one;
   {
     simulated_thread selector{[&] {
@@ -165,7 +165,7 @@ TEST(closing, lets_the_last_waiter_destroy) {
 /// takes before the next one. So `otherwise` must not be taken.
 void poll_what_is_always_ready() {
   channel<int> a{1}, b{1}, never;  // cases that are never ready widen the gap between the others
-  a.send(1);
+  static_cast<void>(a.send(1));
   simulated_thread selector{[&] {
     const bool a_first = pick(2) == 0;
     const auto missed = [] { check(false, "otherwise, though one of the channels was ready at every moment"); };
@@ -206,9 +206,9 @@ TEST(polling, that_glances_once_is_found) {
 void poll_while_a_place_is_filled() {
   channel<int> a{1}, never;
   int got = 0, other_got = 0;
-  a.send(1);
+  static_cast<void>(a.send(1));
   {
-    simulated_thread sender{[&] { a.send(2); }};
+    simulated_thread sender{[&] { static_cast<void>(a.send(2)); }};
     while (a.statistics().waiting_senders == 0) detail::os_yield();
     simulated_thread receiver{[&] { other_got += a.recv() ? 1 : 0; }};
     select(on_recv(never, [](std::optional<int>) {}), on_recv(a, [&](std::optional<int> v) { got += v ? 1 : 0; }),

@@ -76,7 +76,7 @@ void destroy_after_use() {
     auto ready = std::make_unique<counting_semaphore<>>(0);
     auto m = std::make_unique<mutex>();
     simulated_thread other{[&] {
-      c->send(1);
+      static_cast<void>(c->send(1));
       done->count_down();
       ready->release();
       std::lock_guard guard{*m};
@@ -205,7 +205,7 @@ TEST(ends, of_blocking_calls) { expect_sound("blocking calls that are stopped", 
 void wander() {
   channel<int> c{1};
   auto a = spawn([&] {
-    for (int i = 0; i < 3; ++i) c.send(i);
+    for (int i = 0; i < 3; ++i) static_cast<void>(c.send(i));
     c.close();
   });
   mutex m;
@@ -300,12 +300,12 @@ void two_runtimes() {
   runtime second{workers(1)};
   channel<int> there, back;
   auto a = first.spawn([&] {
-    while (auto v = there.recv()) back.send(*v + 1);
+    while (auto v = there.recv()) static_cast<void>(back.send(*v + 1));
   });
   auto b = second.spawn([&] {
     int sum = 0;
     for (int i = 0; i < 3; ++i) {
-      there.send(i);
+      static_cast<void>(there.send(i));
       sum += back.recv().value_or(0);
     }
     there.close();
@@ -349,14 +349,14 @@ void place_everything(placement how, detail::spreading woken = detail::spreading
   runtime rt{options};
   channel<int> there, back{1};
   auto outside = rt.spawn([&] {
-    while (auto v = there.recv()) back.send(*v + 1);
+    while (auto v = there.recv()) static_cast<void>(back.send(*v + 1));
   });
   rt.run([&] {
     auto [a, b] = fork_join(
         [&] {
           int sum = 0;
           for (int i = 0; i < 2; ++i) {
-            there.send(i);
+            static_cast<void>(there.send(i));
             sum += back.recv().value_or(0);
           }
           return sum;

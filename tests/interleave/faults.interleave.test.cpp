@@ -109,7 +109,7 @@ void use_everything() {
     channel<std::vector<int>> c{1};
     auto sender = spawn(fiber_options{.name = "a sender with a long name"}, [&c, w = witness{}] {
       const closing at_the_end{c};
-      for (int i = 0; i < 3; ++i) c.send(std::vector<int>(20, i));
+      for (int i = 0; i < 3; ++i) static_cast<void>(c.send(std::vector<int>(20, i)));
     });
     std::size_t got = 0;
     try {
@@ -150,7 +150,7 @@ void use_everything() {
       for (int i = 0; i < 2; ++i) fired = select(on_recv(other, [](std::optional<int>) {}), on_timeout(1h, [] {}));
       return fired;
     });
-    other.send(1);
+    static_cast<void>(other.send(1));
     other.close();
     check(chooser.join() == 0, "a wrong case");
     promise<std::string> p;

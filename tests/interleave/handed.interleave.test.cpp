@@ -23,7 +23,7 @@ void hand_a_value_to_a_waiter() {
   channel<int> c;
   simulated_thread sender{[&] {
     wait_a_little();
-    c.send(5);
+    static_cast<void>(c.send(5));
   }};
   check(c.recv() == 5, "a wrong value");
 }

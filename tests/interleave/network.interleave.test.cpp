@@ -73,7 +73,7 @@ void bytes_and_an_element() {
   all.spawn([&] { read_byte(s); });
   all.spawn([&] {
     pass_some_time();
-    c.send(1);
+    static_cast<void>(c.send(1));
   });
   pass_some_time();
   write_byte(there);

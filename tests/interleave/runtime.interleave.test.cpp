@@ -67,7 +67,7 @@ void fork_and_block() {
         ++ran[1];
       },
       [&] {
-        c.send(7);
+        static_cast<void>(c.send(7));
         ++ran[2];
       });
   check(got == 7, "the element did not arrive");
@@ -141,10 +141,10 @@ void play_ping_pong() {
   channel<int> there;
   channel<int> back{1};
   auto other = spawn([&] {
-    while (const std::optional<int> v = there.recv()) back.send(*v + 1);
+    while (const std::optional<int> v = there.recv()) static_cast<void>(back.send(*v + 1));
   });
   for (int i = 0; i < 3; ++i) {
-    there.send(i);
+    static_cast<void>(there.send(i));
     if (pick(3) == 0) this_fiber::yield();
     check(back.recv() == i + 1, "a wrong answer");
   }
@@ -156,10 +156,10 @@ void play_with_a_thread() {
   channel<int> there;
   channel<int> back;
   auto fiber = rt.spawn([&] {
-    while (const std::optional<int> v = there.recv()) back.send(*v + 1);
+    while (const std::optional<int> v = there.recv()) static_cast<void>(back.send(*v + 1));
   });
   for (int i = 0; i < 3; ++i) {
-    there.send(i);
+    static_cast<void>(there.send(i));
     check(back.recv() == i + 1, "a wrong answer");
   }
   there.close();

@@ -405,7 +405,7 @@ void use_select() {
   int got = 0;
   auto send = [&](channel<int>& c) {
     for (int i = 0; i < each; ++i)
-      if (pick(2) == 0) c.send(i);
+      if (pick(2) == 0) static_cast<void>(c.send(i));
       else select(on_send(c, i, [](channel_status s) { check(s == channel_status::ok, "send failed"); }));
   };
   {

@@ -146,7 +146,7 @@ void end_while_selected() {
     channel<int> c;
     std::optional<int> got;
     auto a = spawn([&] { wait_a_little(); });
-    auto b = spawn([&] { c.send(1); });
+    auto b = spawn([&] { static_cast<void>(c.send(1)); });
     bool ended = false;
     for (int n = 0; n < 2; ++n) select(when(!ended, on_ready(a, [&] { ended = true; })), when(!got, on_recv(c, got)));
     check(ended && got == 1, "an end or an element was missed");

@@ -52,7 +52,7 @@ int in_a_scope(common& all, int depth) {
 }
 
 int send_one(common& all, int depth) {
-  auto sender = spawn([&all] { all.numbers.send(1); });
+  auto sender = spawn([&all] { static_cast<void>(all.numbers.send(1)); });
   const int got = all.numbers.recv().value_or(0);
   sender.join();
   return got == 1 ? do_something(all, depth - 1) : -1000;
@@ -194,7 +194,7 @@ void compute_and_wake() {
     }));
   channel<int> between{0};
   fibers.push_back(spawn([&between] {
-    for (int i = 0; i < 4; ++i) between.send(i);
+    for (int i = 0; i < 4; ++i) static_cast<void>(between.send(i));
   }));
   for (int i = 0; i < 4; ++i) {
     this_fiber::sleep_for(std::chrono::microseconds{pick(4000)});
@@ -274,7 +274,7 @@ void restart() {
       runtime rt{workers(1 + static_cast<int>(pick(3)))};
       const watch_at_rest watched{rt};
       auto sender = rt.spawn([&] {
-        for (int i = 0; i < 2; ++i) there.send(10);
+        for (int i = 0; i < 2; ++i) static_cast<void>(there.send(10));
       });
       sum += 20 + rt.run([&] { return do_something(*all, 2); });
       if (pick(2) == 0) sender.join();

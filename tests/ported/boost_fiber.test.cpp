@@ -537,7 +537,7 @@ TEST_P(boost_fiber, the_first_result_wins) {
     int got = 0;
     select(on_ready(slow, never), on_ready(fast, [&] { got = fast.get(); }));
     EXPECT_EQ(got, 3);
-    hold.send(4);
+    static_cast<void>(hold.send(4));
     EXPECT_EQ(slow.get(), 4);
   });
 }

@@ -19,9 +19,9 @@ INSTANTIATE_TEST_SUITE_P(on, crossbeam, on_1_2_and_8_workers(), workers_of);
 TEST_P(crossbeam, smoke) {
   run([] {
     channel<int> c{1};
-    c.send(7);
+    static_cast<void>(c.send(7));
     EXPECT_EQ(c.try_recv(), 7);
-    c.send(8);
+    static_cast<void>(c.send(8));
     EXPECT_EQ(c.recv(), 8);
     EXPECT_EQ(c.try_recv(), std::nullopt);
     EXPECT_EQ(c.recv_for(1ms), std::nullopt);
@@ -33,9 +33,9 @@ TEST_P(crossbeam, length_empty_full) {
   run([] {
     channel<int> c{2};
     EXPECT_TRUE(c.empty());
-    c.send(1);
+    static_cast<void>(c.send(1));
     EXPECT_EQ(c.size(), 1u);
-    c.send(2);
+    static_cast<void>(c.send(2));
     EXPECT_EQ(c.size(), c.capacity());
     c.recv();
     EXPECT_EQ(c.size(), 1u);
@@ -48,7 +48,7 @@ TEST_P(crossbeam, try_recv_tells_empty_from_closed) {
     channel<int> c{100};
     std::optional<int> got;
     EXPECT_EQ(c.try_recv(got), channel_status::empty);
-    c.send(7);
+    static_cast<void>(c.send(7));
     c.close();
     EXPECT_EQ(c.try_recv(got), channel_status::ok);
     EXPECT_EQ(got, 7);
@@ -63,7 +63,7 @@ TEST_P(crossbeam, receiving_in_time_tells_timeout_from_closed) {
     std::optional<int> got;
     EXPECT_EQ(c.recv_until(got, clock::now() + 1ms), channel_status::timeout);
     crew all;
-    all.go([&] { c.send(7); });
+    all.go([&] { static_cast<void>(c.send(7)); });
     EXPECT_EQ(c.recv_until(got, clock::now() + 1h), channel_status::ok);
     EXPECT_EQ(got, 7);
     all.go([&] { c.close(); });
@@ -88,7 +88,7 @@ TEST_P(crossbeam, try_send_tells_full_from_closed) {
 TEST_P(crossbeam, sending_in_time_leaves_the_value_when_it_fails) {
   run([] {
     channel<std::unique_ptr<int>> c{1};
-    c.send(nullptr);
+    static_cast<void>(c.send(nullptr));
     auto mine = std::make_unique<int>(5);
     EXPECT_EQ(c.send_for(std::move(mine), 1ms), channel_status::timeout);
     ASSERT_NE(mine, nullptr);
@@ -102,7 +102,7 @@ TEST_P(crossbeam, sending_in_time_leaves_the_value_when_it_fails) {
 TEST_P(crossbeam, after_the_close_nothing_is_sent_and_the_rest_received) {
   run([] {
     channel<int> c{100};
-    for (int i = 1; i <= 3; ++i) c.send(i);
+    for (int i = 1; i <= 3; ++i) static_cast<void>(c.send(i));
     c.close();
     EXPECT_EQ(c.send(4), channel_status::closed);
     for (int i = 1; i <= 3; ++i) EXPECT_EQ(c.recv(), i);
@@ -115,7 +115,7 @@ TEST_P(crossbeam, a_close_wakes_a_sender) {
   run([] {
     for (const std::size_t capacity : {0u, 1u}) {
       channel<int> c{capacity};
-      for (std::size_t i = 0; i < capacity; ++i) c.send(0);
+      for (std::size_t i = 0; i < capacity; ++i) static_cast<void>(c.send(0));
       crew all;
       all.go([&] { EXPECT_EQ(c.send(1), channel_status::closed); });
       until([&] { return c.statistics().waiting_senders == 1; });
@@ -135,7 +135,7 @@ TEST_P(crossbeam, one_to_one) {
         for (int i = 0; i < n; ++i) EXPECT_EQ(c.recv(), i);
         EXPECT_EQ(c.recv(), std::nullopt);
       });
-      for (int i = 0; i < n; ++i) c.send(i);
+      for (int i = 0; i < n; ++i) static_cast<void>(c.send(i));
       c.close();
     }
   });
@@ -154,7 +154,7 @@ TEST_P(crossbeam, many_to_many) {
           for (int i = 0; i < n; ++i) ++seen[static_cast<std::size_t>(*c.recv())];
         });
         all.go([&] {
-          for (int i = 0; i < n; ++i) c.send(i);
+          for (int i = 0; i < n; ++i) static_cast<void>(c.send(i));
         });
       }
       all.join();
@@ -170,7 +170,7 @@ TEST_P(crossbeam, many_channels_of_one_use) {
       channel<int> c{1};
       crew all;
       all.go([&] { EXPECT_EQ(c.recv(), 0); });
-      all.go([&] { c.send(0); });
+      all.go([&] { static_cast<void>(c.send(0)); });
     }
   });
 }
@@ -208,7 +208,7 @@ TEST_P(crossbeam, elements_are_destroyed_once) {
       all.go([&] {
         for (int i = 0; i < 200; ++i) c.recv();
       });
-      for (int i = 0; i < 200 + 30; ++i) c.send(alive);
+      for (int i = 0; i < 200 + 30; ++i) static_cast<void>(c.send(alive));
       all.join();
       EXPECT_EQ(alive.use_count(), 31);
     }
@@ -224,7 +224,7 @@ TEST_P(crossbeam, what_was_sent_can_be_taken_at_once) {
     for (int p = 0; p < 4; ++p)
       all.go([&] {
         for (int i = 0; i < 1000; ++i) {
-          c.send(0);
+          static_cast<void>(c.send(0));
           EXPECT_TRUE(c.try_recv());
         }
       });
@@ -237,8 +237,8 @@ TEST_P(crossbeam, ready_channels_get_shares_as_often_as_they_are_named) {
     constexpr int n = 10'000;
     channel<int> a{n}, b{n};
     for (int i = 0; i < n; ++i) {
-      a.send(0);
-      b.send(0);
+      static_cast<void>(a.send(0));
+      static_cast<void>(b.send(0));
     }
     std::array<int, 5> hits{};
     for (int i = 0; i < n; ++i)
@@ -257,7 +257,7 @@ TEST_P(crossbeam, cases_that_wait_on_one_channel_each_get_a_share) {
     all.go([&] {
       for (int i = 0; i < n; ++i) {
         this_fiber::yield();
-        c.send(i);
+        static_cast<void>(c.send(i));
       }
     });
     for (int i = 0; i < n; ++i) ++hits[select(on_recv(c, none), on_recv(c, none), on_recv(c, none))];
@@ -270,8 +270,8 @@ TEST_P(crossbeam, functions_of_cases_may_use_the_channel) {
   run([] {
     channel<int> c{1};
     select(on_send(c, 1, [&](channel_status) { EXPECT_EQ(c.recv(), 1); }));
-    c.send(2);
-    select(on_recv(c, [&](std::optional<int> v) { c.send(*v + 1); }));
+    static_cast<void>(c.send(2));
+    select(on_recv(c, [&](std::optional<int> v) { static_cast<void>(c.send(*v + 1)); }));
     EXPECT_EQ(c.recv(), 3);
   });
 }
@@ -289,7 +289,7 @@ TEST_P(crossbeam, channels_go_through_channels) {
     all.go([at = first]() mutable {
       for (int i = 0; i < 300; ++i) {
         auto after = std::make_shared<link>();
-        at->c.send(after);
+        static_cast<void>(at->c.send(after));
         at = after;
       }
       at->c.close();
@@ -314,7 +314,7 @@ TEST_P(crossbeam, the_ready_one_of_a_list_is_taken) {
       c.push_back(std::make_unique<channel<int>>(1));
       list.add(on_recv(*c.back(), got));
     }
-    c[4]->send(5);
+    static_cast<void>(c[4]->send(5));
     EXPECT_EQ(select(list), 4u);
     EXPECT_EQ(got, 5);
   });
@@ -349,7 +349,7 @@ TEST_P(crossbeam, a_send_and_a_receive_are_both_ready) {
     crew all;
     all.go([&] {
       this_fiber::sleep_for(200us);
-      a.send(1);
+      static_cast<void>(a.send(1));
       EXPECT_EQ(b.recv(), 2);
     });
     for (int i = 0; i < 2; ++i) select(on_recv(a, [](std::optional<int> v) { EXPECT_EQ(v, 1); }), on_send(b, 2, none));
@@ -391,8 +391,8 @@ TEST_P(crossbeam, selects_meet_selects) {
 TEST_P(crossbeam, selects_may_be_nested) {
   run([] {
     channel<int> a{1}, b{1};
-    a.send(1);
-    b.send(2);
+    static_cast<void>(a.send(1));
+    static_cast<void>(b.send(2));
     int got = 0;
     select(on_recv(a, [&](std::optional<int> v) {
       select(on_recv(a, never), on_recv(b, [&](std::optional<int> w) { got = *v * 10 + *w; }));
@@ -410,7 +410,7 @@ TEST_P(crossbeam, what_was_sent_can_be_selected_at_once) {
       for (int p = 0; p < 4; ++p)
         all.go([&] {
           for (int i = 0; i < 500; ++i) {
-            c.send(0);
+            static_cast<void>(c.send(0));
             select(on_recv(c, none), otherwise(never));
           }
         });
@@ -451,7 +451,7 @@ TEST_P(crossbeam, loops_over_channels_end) {
     channel<int> c{3};
     crew all;
     all.go([&] {
-      for (int i = 0; i < 10; ++i) c.send(i);
+      for (int i = 0; i < 10; ++i) static_cast<void>(c.send(i));
       c.close();
     });
     int sum = 0;
@@ -475,7 +475,7 @@ TEST_P(crossbeam, a_channel_of_one_place_is_a_lock) {
       for (int p = 0; p < 4; ++p)
         all.go([&] {
           for (int i = 0; i < 200; ++i) {
-            lock.send(0);
+            static_cast<void>(lock.send(0));
             EXPECT_EQ(++inside, 1);
             ++total;
             if (i % 50 == 0) this_fiber::yield();
@@ -492,7 +492,7 @@ TEST_P(crossbeam, a_channel_of_one_place_is_a_lock) {
 TEST_P(crossbeam, what_is_left_out_never_fires) {
   run([] {
     channel<int> full{1};
-    full.send(1);
+    static_cast<void>(full.send(1));
     for (int i = 0; i < 100; ++i) EXPECT_EQ(select(when(false, on_recv(full, never)), on_timeout(1us)), 1u);
     EXPECT_EQ(select(when(true, on_recv(full, none)), on_timeout(1h)), 0u);
   });

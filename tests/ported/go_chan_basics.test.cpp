@@ -47,11 +47,11 @@ TEST_P(go_chan, sending_to_a_full_channel_waits) {
   run([] {
     for (const std::size_t capacity : {0u, 1u, 10u}) {
       channel<int> c{capacity};
-      for (std::size_t i = 0; i < capacity; ++i) c.send(0);
+      for (std::size_t i = 0; i < capacity; ++i) static_cast<void>(c.send(0));
       std::atomic<int> sent{0};
       crew all;
       all.go([&] {
-        c.send(0);
+        static_cast<void>(c.send(0));
         sent = 1;
       });
       until([&] { return c.statistics().waiting_senders == 1; });
@@ -77,7 +77,7 @@ TEST_P(go_chan, sending_without_waiting_finds_no_room) {
 TEST_P(go_chan, a_closed_channel_is_drained_first) {
   run([] {
     channel<int> c{100};
-    for (int i = 0; i < 100; ++i) c.send(i);
+    for (int i = 0; i < 100; ++i) static_cast<void>(c.send(i));
     c.close();
     for (int i = 0; i < 100; ++i) EXPECT_EQ(c.recv(), i);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(c.recv(), std::nullopt);
@@ -102,7 +102,7 @@ TEST_P(go_chan, keeps_the_order) {
       channel<int> c{capacity};
       crew all;
       all.go([&] {
-        for (int i = 0; i < 100; ++i) c.send(i);
+        for (int i = 0; i < 100; ++i) static_cast<void>(c.send(i));
       });
       for (int i = 0; i < 100; ++i) EXPECT_EQ(c.recv(), i);
     }
@@ -119,12 +119,12 @@ TEST_P(go_chan, loses_nothing_between_many) {
       crew all;
       for (int p = 0; p < parties; ++p) {
         all.go([&] {
-          for (int i = 0; i < each; ++i) c.send(i);
+          for (int i = 0; i < each; ++i) static_cast<void>(c.send(i));
         });
         all.go([&] {
           std::array<int, each> seen{};
           for (int i = 0; i < each; ++i) ++seen[static_cast<std::size_t>(*c.recv())];
-          counts.send(seen);
+          static_cast<void>(counts.send(seen));
         });
       }
       std::array<int, each> sum{};
@@ -141,7 +141,7 @@ TEST_P(go_chan, loses_nothing_between_many) {
 TEST_P(go_chan, tells_its_length_and_capacity) {
   run([] {
     channel<int> c{10};
-    for (int i = 0; i < 5; ++i) c.send(i);
+    for (int i = 0; i < 5; ++i) static_cast<void>(c.send(i));
     EXPECT_EQ(c.size(), 5u);
     EXPECT_EQ(c.capacity(), 10u);
     EXPECT_EQ(channel<int>{}.capacity(), 0u);
@@ -153,7 +153,7 @@ TEST_P(go_chan, receiving_without_waiting_gets_what_was_sent_before_the_close) {
   run([] {
     for (int i = 0; i < 500; ++i) {
       channel<int> c{1};
-      c.send(1);
+      static_cast<void>(c.send(1));
       crew all;
       all.go(
           [&] { EXPECT_EQ(select(on_recv(c, [](std::optional<int> v) { EXPECT_EQ(v, 1); }), otherwise(never)), 0u); });
@@ -167,10 +167,10 @@ TEST_P(go_chan, a_select_with_default_sees_that_one_is_ready) {
   run([] {
     for (int i = 0; i < 500; ++i) {
       channel<int> a{1}, b{1};
-      a.send(1);
+      static_cast<void>(a.send(1));
       crew all;
       all.go([&] { select(on_recv(a, none), on_recv(b, none), otherwise(never)); });
-      b.send(1);
+      static_cast<void>(b.send(1));
       static_cast<void>(a.try_recv());
     }
   });
@@ -181,10 +181,10 @@ TEST_P(go_chan, a_select_with_default_sees_that_one_is_ready_in_either_order) {
   run([] {
     for (int i = 0; i < 500; ++i) {
       channel<int> a{1}, b{1};
-      a.send(1);
+      static_cast<void>(a.send(1));
       crew all;
       all.go([&] { select(on_recv(b, none), on_recv(a, none), otherwise(never)); });
-      b.send(1);
+      static_cast<void>(b.send(1));
       static_cast<void>(a.try_recv());
     }
   });
@@ -195,7 +195,7 @@ TEST_P(go_chan, a_select_with_default_sees_a_close) {
   run([] {
     for (int i = 0; i < 500; ++i) {
       channel<int> a{1}, b;
-      a.send(1);
+      static_cast<void>(a.send(1));
       crew all;
       all.go([&] {
         if (i % 2 == 0) select(on_recv(a, none), on_recv(b, none), otherwise(never));
@@ -238,7 +238,7 @@ TEST_P(go_chan, selects_and_single_operations_share_channels) {
     crew all;
     for (auto& one : c) {
       all.go([&one] {
-        for (int i = 0; i < each; ++i) one.send(0);
+        for (int i = 0; i < each; ++i) static_cast<void>(one.send(0));
       });
       all.go([&one] {
         for (int i = 0; i < each; ++i) EXPECT_TRUE(one.recv());
@@ -269,8 +269,8 @@ TEST_P(go_chan, a_select_is_fair_among_ready_channels) {
     constexpr int trials = 10'000;
     channel<int> a{trials + 1}, b{trials + 1};
     for (int i = 0; i <= trials; ++i) {
-      a.send(1);
-      b.send(1);
+      static_cast<void>(a.send(1));
+      static_cast<void>(b.send(1));
     }
     int first = 0;
     for (int i = 0; i < trials; ++i) first += select(on_recv(a, none), on_recv(b, none)) == 0 ? 1 : 0;
@@ -326,14 +326,14 @@ TEST_P(go_chan, feeds_many_consumers) {
       all.go([&] {
         for (const int v : feed) {
           if (v % 3 == 0) this_fiber::yield();
-          results.send(v);
+          static_cast<void>(results.send(v));
         }
         busy.done();
       });
     long expected = 0, sum = 0;
     for (int i = 0; i < items; ++i) {
       expected += primes[static_cast<std::size_t>(i) % primes.size()];
-      feed.send(primes[static_cast<std::size_t>(i) % primes.size()]);
+      static_cast<void>(feed.send(primes[static_cast<std::size_t>(i) % primes.size()]));
     }
     feed.close();
     busy.wait();
@@ -355,11 +355,11 @@ TEST_P(go_chan, a_select_may_name_a_channel_twice) {
     crew all;
     all.go([&] {
       select(on_recv(c, never), on_recv(c, never), on_recv(d, none));
-      e.send(9);
+      static_cast<void>(e.send(9));
     });
     until([&] { return c.statistics().waiting_receivers == 2; });
     all.go([&] { EXPECT_EQ(c.recv(), 8); });
-    d.send(7);
+    static_cast<void>(d.send(7));
     EXPECT_EQ(e.recv(), 9);
     EXPECT_EQ(c.send(8), channel_status::ok);
   });

@@ -25,7 +25,7 @@ TEST_P(go_program, a_select_is_served_once) {
     wait_group open{4};
     for (channel<int>* c : {&c1, &c2, &c3, &c4})
       all.go([&, c] {
-        for (const int v : *c) merged.send(v);
+        for (const int v : *c) static_cast<void>(merged.send(v));
         open.done();
       });
     all.go([&] {
@@ -48,7 +48,7 @@ TEST_P(go_program, receivers_are_served_in_line) {
       all.go([&, i] { got[i] = *c.recv(); });
       until([&] { return c.statistics().waiting_receivers == i + 1; });
     }
-    for (int i = 0; i < 10; ++i) c.send(i);
+    for (int i = 0; i < 10; ++i) static_cast<void>(c.send(i));
     all.join();
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], static_cast<int>(i));
   });
@@ -61,8 +61,8 @@ TEST_P(go_program, links_a_long_chain) {
     std::vector<std::unique_ptr<channel<int>>> c;
     for (std::size_t i = 0; i <= links; ++i) c.push_back(std::make_unique<channel<int>>());
     crew all;
-    for (std::size_t i = 0; i < links; ++i) all.go([&, i] { c[i]->send(1 + *c[i + 1]->recv()); });
-    all.go([&] { c[links]->send(0); });
+    for (std::size_t i = 0; i < links; ++i) all.go([&, i] { static_cast<void>(c[i]->send(1 + *c[i + 1]->recv())); });
+    all.go([&] { static_cast<void>(c[links]->send(0)); });
     EXPECT_EQ(c[0]->recv(), static_cast<int>(links));
   });
 }
@@ -100,7 +100,7 @@ TEST_P(go_program, selects_wait_exactly_when_nothing_is_ready) {
   run([] {
     channel<int> a{1}, b, closed;
     closed.close();
-    a.send(1);
+    static_cast<void>(a.send(1));
     EXPECT_EQ(select(on_recv(b, never), on_recv(closed, none)), 1u);
     EXPECT_EQ(select(on_recv(a, none), on_recv(b, never)), 0u);
     EXPECT_EQ(select(on_recv(a, never), on_recv(b, never), on_timeout(1ms)), 2u);
@@ -123,10 +123,10 @@ TEST_P(go_program, who_stands_behind_a_select_is_not_forgotten) {
     until([&] { return a.statistics().waiting_receivers == 2; });
     all.go([&] { a.recv(); });
     until([&] { return a.statistics().waiting_receivers == 3; });
-    b.send(true);
+    static_cast<void>(b.send(true));
     stopped.recv();
-    a.send(true);
-    a.send(true);
+    static_cast<void>(a.send(true));
+    static_cast<void>(a.send(true));
   });
 }
 
@@ -187,7 +187,7 @@ TEST_P(go_program, a_closed_channel_answers_in_all_forms) {
   run([] {
     for (const std::size_t capacity : {0u, 2u}) {
       channel<int> c{capacity};
-      for (std::size_t i = 0; i < capacity; ++i) c.send(1);
+      for (std::size_t i = 0; i < capacity; ++i) static_cast<void>(c.send(1));
       c.close();
       for (std::size_t i = 0; i < capacity; ++i) EXPECT_EQ(c.recv(), 1);
       std::optional<int> got = 5;
@@ -209,11 +209,11 @@ TEST_P(go_program, carries_channels) {
     channel<channel<int>*> requests;
     crew all;
     all.go([&] {
-      for (channel<int>* answer : requests) answer->send(42);
+      for (channel<int>* answer : requests) static_cast<void>(answer->send(42));
     });
     for (int i = 0; i < 50; ++i) {
       channel<int> answer;
-      requests.send(&answer);
+      static_cast<void>(requests.send(&answer));
       EXPECT_EQ(answer.recv(), 42);
     }
     requests.close();
@@ -238,7 +238,7 @@ TEST_P(go_program, waits_beside_deep_calls) {
     channel<int> c;
     crew all;
     all.go([&] {
-      for (int i = 0; i < 20; ++i) c.send(i);
+      for (int i = 0; i < 20; ++i) static_cast<void>(c.send(i));
       c.close();
     });
     struct deep {

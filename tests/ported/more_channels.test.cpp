@@ -146,7 +146,7 @@ TEST_P(ends_of_channels, the_shortest_timer_is_selected) {
 TEST_P(ends_of_channels, what_is_switched_off_is_never_ready) {
   run([] {
     channel<int> c{1};
-    c.send(1);
+    static_cast<void>(c.send(1));
     event set{event_reset::manual, true};
     EXPECT_EQ(select(when(false, on_recv(c, never)), when(false, on_ready(set, never)), otherwise()), 2u);
     EXPECT_EQ(select(when(true, on_recv(c, none)), when(false, on_ready(set, never))), 0u);
@@ -158,7 +158,7 @@ TEST_P(ends_of_channels, the_first_ready_case_is_taken_in_order) {
   run([] {
     channel<int> a{50}, b{50}, c{50};
     for (int i = 0; i < 50; ++i)
-      for (channel<int>* each : {&a, &b, &c}) each->send(i);
+      for (channel<int>* each : {&a, &b, &c}) static_cast<void>(each->send(i));
     std::string order;
     for (int i = 0; i < 150; ++i) {
       const char names[] = {'a', 'b', 'c'};
@@ -175,8 +175,8 @@ TEST_P(ends_of_channels, outcomes_come_as_values) {
     channel<std::string> words;
     crew all;
     all.go([&] {
-      numbers.send(1);
-      words.send("two");
+      static_cast<void>(numbers.send(1));
+      static_cast<void>(words.send("two"));
       numbers.close();
     });
     std::string got;

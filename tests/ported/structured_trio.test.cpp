@@ -359,7 +359,7 @@ TEST_P(cancel_scopes, end_an_accept_loop_and_all_it_accepted) {
     channel<int> connections{5};
     channel<int> never;
     std::atomic<int> open{0}, closed{0};
-    for (int i = 0; i < 5; ++i) connections.send(i);
+    for (int i = 0; i < 5; ++i) static_cast<void>(connections.send(i));
     EXPECT_THROW(with_timeout(deadline,
                               [&] {
                                 scope handlers;

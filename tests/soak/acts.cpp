@@ -161,7 +161,7 @@ void sieve(dice& d) {
   pipes.push_back(std::make_unique<channel<int>>(static_cast<std::size_t>(d.between(0, 2))));
   channel<int>* in = pipes.back().get();
   stages.push_back(spawn([in, last] {
-    for (int i = 2; i <= last; ++i) in->send(i);
+    for (int i = 2; i <= last; ++i) static_cast<void>(in->send(i));
     in->close();
   }));
   int found = 0;
@@ -173,7 +173,7 @@ void sieve(dice& d) {
     channel<int>* out = pipes.back().get();
     stages.push_back(spawn([in, out, p = *prime] {
       while (const auto v = in->recv())
-        if (*v % p != 0) out->send(*v);
+        if (*v % p != 0) static_cast<void>(out->send(*v));
       out->close();
     }));
     in = out;
@@ -250,11 +250,11 @@ void with_threads(dice& d) {
   channel<int> there{static_cast<std::size_t>(d.between(0, 3))};
   channel<int> back{static_cast<std::size_t>(d.between(0, 3))};
   std::thread outside{[&] {
-    while (const auto v = there.recv()) back.send(*v + 1);
+    while (const auto v = there.recv()) static_cast<void>(back.send(*v + 1));
     back.close();
   }};
   auto sender = spawn([&] {
-    for (int i = 0; i < each; ++i) there.send(i);
+    for (int i = 0; i < each; ++i) static_cast<void>(there.send(i));
     there.close();
   });
   long sum = 0;

@@ -17,7 +17,7 @@ void wait_somewhere(dice& d) {
   channel<int> nothing;
   switch (d.between(0, 6)) {
     case 0: nothing.recv(); break;
-    case 1: nothing.send(1); break;
+    case 1: static_cast<void>(nothing.send(1)); break;
     case 2: this_fiber::sleep_for(std::chrono::hours{1}); break;
     case 3: select(on_recv(nothing, [](auto) {}), on_timeout(std::chrono::hours{1}, [] {})); break;
     case 4: {
