@@ -88,26 +88,28 @@ class cancel_scope {
   /// The region of a call.
   class open {
    public:
-    explicit open(cancel_scope& of) : of_{of} { of_.enter(region_); }
+    open(cancel_scope& of, std::int64_t& least) : of_{of}, least_{least} { of_.enter(region_); }
     open(const open&) = delete;
     open& operator=(const open&) = delete;
-    ~open() { of_.leave(region_); }
+    ~open() { least_ = of_.leave(region_); }
 
    private:
     cancel_scope& of_;
+    std::int64_t& least_;
     detail::region region_;
   };
 
   /// In frames of their own: see detail::call_inside.
   template <class R, class F>
   RAMIE_NOINLINE R call(F f) {
+    std::int64_t least = detail::region::never;
     try {
-      const open inside{*this};
+      const open inside{*this, least};
       return detail::call_inside(f);
     } catch (const detail::passes_on&) {
       throw;
     } catch (const cancelled&) {
-      if (!is_cause()) throw;
+      if (!is_cause(least)) throw;
     }
     return R{};
   }
@@ -117,8 +119,9 @@ class cancel_scope {
   };
 
   void enter(detail::region& r);
-  void leave(detail::region& r) noexcept;
-  [[nodiscard]] bool is_cause() const;
+  /// The earliest deadline that waits inside may have begun with.
+  std::int64_t leave(detail::region& r) noexcept;
+  [[nodiscard]] bool is_cause(std::int64_t least) const;
   [[nodiscard]] bool has_passed() const noexcept;
   void set_alarm(std::int64_t ns);
   void end_waits(const detail::region& r) noexcept;
@@ -132,7 +135,7 @@ class cancel_scope {
   detail::region_chain* regions_ = nullptr;  // of the fiber or thread that made it
   detail::scheduler* home_ = nullptr;        // of that fiber; null: a plain thread
   bool armed_ = false;                       // the alarm is in a queue, or rings
-  std::int64_t alarm_ns_ = 0;                // when it does
+  std::int64_t alarm_ns_ = 0;                // when it does; of a plain thread: the region's earliest deadline
   alarm alarm_;
 };
 

@@ -218,6 +218,55 @@ TEST_P(cancel_scopes, can_have_earlier_deadlines_while_something_waits) {
   });
 }
 
+TEST_P(cancel_scopes, are_moved_and_cancelled_from_anywhere) {
+  const auto moves = [](cancel_scope& limit) { EXPECT_TRUE(limit.expires_after(1us)); };
+  const auto cancels = [](cancel_scope& limit) { limit.cancel(); };
+  const std::vector<std::function<void(cancel_scope&)>> ways{moves, cancels};
+  run([&] {
+    for (const auto& end : ways) {
+      cancel_scope by_thread{1h}, by_call, by_runtime{1h};
+      std::thread other;
+      EXPECT_FALSE(by_thread.run([&] {
+        other = std::thread{[&] { end(by_thread); }};
+        this_fiber::sleep_for(1h);
+      }));
+      other.join();
+      EXPECT_FALSE(by_call.run([&] {
+        blocking([&] { end(by_call); });
+        this_fiber::sleep_for(1h);
+      }));
+      EXPECT_FALSE(by_runtime.run([&] {
+        blocking([&] { ramie::run([&] { end(by_runtime); }); });
+        this_fiber::sleep_for(1h);
+      }));
+      cancel_scope in_fork{1h};
+      const auto forked = [&] {
+        EXPECT_FALSE(in_fork.run([&] {
+          end(in_fork);
+          this_fiber::sleep_for(1h);
+        }));
+      };
+      fork_join(forked, [] { this_fiber::sleep_for(10us); });
+    }
+  });
+}
+
+TEST_P(cancel_scopes, tell_their_deadlines) {
+  run([] {
+    cancel_scope limit;
+    EXPECT_TRUE(limit.run([&] {
+      EXPECT_EQ(this_fiber::deadline(), std::nullopt);
+      const auto deadline = std::chrono::steady_clock::now() + 1h;
+      limit.expires_at(deadline);
+      EXPECT_EQ(this_fiber::deadline(), deadline);
+      with_timeout(2h, [&] { EXPECT_EQ(this_fiber::deadline(), deadline); });
+      shield([] { EXPECT_EQ(this_fiber::deadline(), std::nullopt); });
+      limit.never_expires();
+      EXPECT_EQ(this_fiber::deadline(), std::nullopt);
+    }));
+  });
+}
+
 TEST_P(cancel_scopes, nest) {
   run([] {
     cancel_scope outer, inner;
@@ -289,9 +338,18 @@ TEST(cancel_scope_of_a_plain_thread, ends_waits_that_begin_later) {
   }),
             std::nullopt);
   other.join();
+
+  // A wait keeps the deadline that it began with; what ends by it is no failure of the caller.
+  cancel_scope moved{20ms};
+  std::thread moving{[&] {
+    std::this_thread::sleep_for(1ms);
+    moved.expires_after(1h);
+  }};
+  EXPECT_FALSE(moved.run([] { this_fiber::sleep_for(1h); }));
+  moving.join();
 }
 
-// The object is gone as soon as the call has returned; what ends its waits must be through with it.
+// What ends the waits of a call must be through with it when the call returns.
 TEST_P(cancel_scopes, end_beside_those_that_move_them) {
   run([] {
     std::atomic<int> whole{0}, cut{0};

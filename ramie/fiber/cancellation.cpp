@@ -10,6 +10,7 @@
 #include <ramie/task/current.hpp>
 #include <ramie/task/timer_queue.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -47,8 +48,8 @@ void throw_timeout() { throw timeout_error{"ramie: with_timeout, with_deadline: 
 //  K2 The region changes inside the lock of its chain, before the look at waits. A wait arms before it looks at its
 //     regions, inside that lock, also one of a strand, which was begun later than the region. So it sees the change, or it
 //     is found.
-//  K3 Of a fiber's call the region has no deadline until it has passed: waits set no timers for it. The alarm does, which
-//     lies in the object. When it rings it looks at the deadline inside the lock, and goes back into the queue if that is
+//  K3 Of a fiber's call the region has no deadline until it has passed, but only tells one: waits set no timers for it. The
+//     alarm does, which lies in the object. When it rings it looks at the deadline inside the lock, and goes back into the queue if that is
 //     later now. For an earlier one it is taken out and put in again; one that rings meanwhile will look.
 //  K4 `leave` takes the alarm out, or, if it rings, waits until it is through: nobody touches the object after that. The
 //     queue is that of a worker of the call's own runtime, which lasts as long as the call.
@@ -63,23 +64,27 @@ void cancel_scope::enter(detail::region& r) {
   if (call_ != nullptr) throw usage_error{"ramie: cancel_scope::run: another call is under way"};
   home_ = is_fiber ? w->owner : nullptr;
   r.cancelled = cancelled_;
-  if (!is_fiber || has_passed()) r.deadline_ns = cancelled_ ? detail::now_ns() : deadline_ns_;
+  r.told_ns = alarm_ns_ = cancelled_ ? detail::now_ns() : deadline_ns_;
+  if (!is_fiber || has_passed()) r.deadline_ns = r.told_ns;
   else if (deadline_ns_ != detail::region::never) set_alarm(deadline_ns_);
   detail::open_region(r);
   regions_ = &own;
   call_ = &r;
 }
 
-void cancel_scope::leave(detail::region& r) noexcept {
+std::int64_t cancel_scope::leave(detail::region& r) noexcept {
+  std::int64_t least = detail::region::never;
   for (int round = 0;; detail::pause_a_little(round)) {
     const std::lock_guard guard{lock_};
     if (ending_ != 0 && !RAMIE_PLANT(call_left_early)) continue;
     if (armed_ && !alarm_.queue->remove(alarm_)) continue;  // K4
     armed_ = false;
     call_ = nullptr;
+    if (home_ == nullptr) least = alarm_ns_;
     break;
   }
   detail::close_region(r);
+  return least;
 }
 
 cancel_scope::~cancel_scope() {
@@ -94,18 +99,28 @@ bool cancel_scope::is_over() const noexcept {
   return has_passed();
 }
 
-bool cancel_scope::is_cause() const { return is_over() && detail::nothing_else_ends(detail::now_ns()); }
+bool cancel_scope::is_cause(std::int64_t least) const {
+  const std::int64_t now = detail::now_ns();
+  return (least <= now || is_over()) && detail::nothing_else_ends(now);
+}
 
-/// K3. Inside the lock.
+/// K3. Inside the lock. Throws std::bad_alloc; the alarm is then where it was.
 void cancel_scope::set_alarm(std::int64_t ns) {
+  detail::timer_queue* const before = armed_ ? alarm_.queue : nullptr;
   if (armed_ && !alarm_.queue->remove(alarm_)) return;  // it rings, and will look
-  armed_ = false;
   alarm_.call = &ring;
   alarm_.of = this;
   // The caller's own queue if it can be had, otherwise that of a worker that never retires.
   detail::worker* const me = detail::worker::current();
-  detail::worker& to = me != nullptr && me->owner == home_ ? *me : home_->at(0);
-  to.timers_here->add(alarm_, ns);
+  detail::worker& to = me != nullptr && me->owner == home_ && !me->spare ? *me : home_->at(0);
+  try {
+    to.timers_here->add(alarm_, ns);
+  } catch (const std::bad_alloc&) {
+    armed_ = false;
+    if (before != nullptr) before->add(alarm_, alarm_ns_);  // it has just left room there
+    armed_ = before != nullptr;
+    throw;
+  }
   armed_ = true;
   alarm_ns_ = ns;
   if (&to != me) home_->sleeping.published_to(to);
@@ -138,7 +153,7 @@ void cancel_scope::ring(detail::timer_node& fired) noexcept {
     me.armed_ = false;
     if (me.cancelled_) return;
     r = me.call_;
-    detail::set_deadline(*me.regions_, *me.call_, me.deadline_ns_);
+    detail::set_deadline(*me.regions_, *me.call_, me.deadline_ns_, me.deadline_ns_);
     ++me.ending_;
   }
   me.end_waits(*r);
@@ -160,8 +175,13 @@ bool cancel_scope::expires_at(std::chrono::steady_clock::time_point deadline) {
   const std::int64_t ns = detail::to_ns(deadline);
   const std::lock_guard guard{lock_};
   if (has_passed() && !RAMIE_PLANT(deadline_moved_late)) return false;  // K5
-  if (call_ != nullptr && home_ == nullptr) detail::set_deadline(*regions_, *call_, ns);
-  else if (call_ != nullptr && ns < (armed_ ? alarm_ns_ : detail::region::never)) set_alarm(ns);
+  if (call_ != nullptr && home_ == nullptr) {
+    detail::set_deadline(*regions_, *call_, ns, ns);
+    alarm_ns_ = std::min(alarm_ns_, ns);
+  } else if (call_ != nullptr) {
+    if (ns < (armed_ ? alarm_ns_ : detail::region::never)) set_alarm(ns);
+    detail::set_deadline(*regions_, *call_, detail::region::never, ns);
+  }
   deadline_ns_ = ns;
   return true;
 }

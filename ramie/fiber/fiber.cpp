@@ -14,6 +14,7 @@
 #include <ramie/task/clean_up.hpp>
 #include <ramie/task/region.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 
@@ -287,7 +288,8 @@ stop_cause why_stopped() noexcept {
 }
 
 std::optional<std::chrono::steady_clock::time_point> deadline() noexcept {
-  const std::int64_t ns = detail::limits_here().deadline_ns;
+  const detail::limits bounds = detail::limits_here();
+  const std::int64_t ns = std::min(bounds.deadline_ns, bounds.told_ns);
   if (ns == detail::region::never) return std::nullopt;
   return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{ns}};
 }

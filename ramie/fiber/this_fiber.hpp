@@ -68,8 +68,8 @@ void trim_stack() noexcept;
 enum class stop_cause : std::uint8_t {
   none,       ///< it is not
   requested,  ///< join_handle::request_stop, of the fiber or an ancestor, or the destructor of its handle
-  deadline,   ///< with_timeout, with_deadline
-  scope,      ///< a scope around it was cancelled, or failed
+  deadline,   ///< with_timeout, with_deadline, cancel_scope
+  scope,      ///< a scope around it was cancelled, or failed; a cancel_scope was cancelled
   shutdown,   ///< the runtime ends
 };
 

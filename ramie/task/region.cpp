@@ -94,6 +94,7 @@ const void* look_outwards(region_chain& chain, const void* place, std::uint32_t&
     if (r->fence != nullptr && (fence == nullptr || std::less<const void*>{}(r->fence, fence))) fence = r->fence;
     in_flight = r->in_flight;
     found.deadline_ns = std::min(found.deadline_ns, r->deadline_ns);
+    found.told_ns = std::min(found.told_ns, r->told_ns);
     if (r->cancelled) {
       found.by_scope = found.by_scope || !found.stopped;
       found.stopped = true;
@@ -303,9 +304,10 @@ region_chain& own_regions() {
   return t == nullptr ? chain_of_thread() : extras_of(*t).regions;  // a thread, or a worker's own code
 }
 
-void set_deadline(region_chain& chain, region& r, std::int64_t deadline_ns) noexcept {
+void set_deadline(region_chain& chain, region& r, std::int64_t deadline_ns, std::int64_t told_ns) noexcept {
   std::lock_guard guard{chain.lock};
   r.deadline_ns = deadline_ns;
+  r.told_ns = told_ns;
 }
 
 void cancel_region(region_chain& chain, region& r) noexcept {

@@ -1,9 +1,10 @@
 // Regions: stretches of a fiber's (or thread's) run with a deadline of their own, or shielded from being stopped.
 //
 // A region lives on the stack of the code that opened it; regions of one fiber form a chain, innermost first. No timer
-// runs for a region: each cancellable wait inside it is bounded by the earliest deadline of the chain, and a wait that
-// begins later ends at once. So entering and leaving cost a few instructions, and fibers without regions pay
-// nothing. A shield hides all that lies outside it: the stop flag, shutdown, outer deadlines.
+// runs for a region (that of a cancel_scope has one of its own): each cancellable wait inside it is bounded by the
+// earliest deadline of the chain, and a wait that begins later ends at once. So entering and leaving cost a few
+// instructions, and fibers without regions pay nothing. A shield hides all that lies outside it: the stop flag,
+// shutdown, outer deadlines.
 //
 // A scope that fails stops its running children: to the code inside them it is like a region that is over.
 //
@@ -39,6 +40,7 @@ struct region {
 
   region* outer = nullptr;
   std::int64_t deadline_ns = never;  // of the steady clock
+  std::int64_t told_ns = never;      // one that others watch (fiber/cancel_scope.hpp): for this_fiber::deadline
   std::uint32_t in_flight = 0;       // exceptions, when it was opened
   bool shield = false;
   bool cancelled = false;       // as a scope is; its deadline has then passed, too
@@ -55,9 +57,10 @@ struct region_chain {
 /// What bounds a wait.
 struct limits {
   std::int64_t deadline_ns = region::never;
-  bool stopped = false;   // asked to stop, and not shielded
-  bool by_scope = false;  // and only by a scope that failed, or was cancelled
-  bool shielded = false;  // nothing from outside may end it; a deadline, or a scope, that is inside may
+  std::int64_t told_ns = region::never;  // of those that others watch
+  bool stopped = false;                  // asked to stop, and not shielded
+  bool by_scope = false;                 // and only by a scope that failed, or was cancelled
+  bool shielded = false;                 // nothing from outside may end it; a deadline, or a scope, that is inside may
 
   /// Has the deadline passed?
   [[nodiscard]] bool is_late() const noexcept;
@@ -109,8 +112,9 @@ void close_region(region& r) noexcept;
 
 /// The caller's. Throws std::bad_alloc at a fiber's first region.
 [[nodiscard]] region_chain& own_regions();
-/// Sets the deadline of an open region, for waits that begin later. Any thread that keeps it open, in `chain`.
-void set_deadline(region_chain& chain, region& r, std::int64_t deadline_ns) noexcept;
+/// Sets the deadline of an open region, for waits that begin later, and the one that it tells. Any thread that keeps it
+/// open, in `chain`.
+void set_deadline(region_chain& chain, region& r, std::int64_t deadline_ns, std::int64_t told_ns) noexcept;
 /// The same, and the waits inside throw `cancelled`, as those of a scope that was cancelled.
 void cancel_region(region_chain& chain, region& r) noexcept;
 /// Ends the cancellable waits inside the open region that are stopped, or late, but for those of plain threads. Any

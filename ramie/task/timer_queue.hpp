@@ -1,8 +1,9 @@
-// A worker's timers: a 4-ary heap of (deadline, node), nodes on the waiters' stacks. Start and cancel take
-// O(log n).
+// A worker's timers: a 4-ary heap of (deadline, node), nodes on the waiters' stacks, or in objects. Start and cancel
+// take O(log n).
 //
-// The owner adds. The thread that finds timers due fires them: the owner, or the monitor when the owner is stalled. A
-// node that fires is removed under the lock and not touched afterwards, so its waiter may go away as soon as it runs.
+// The owner adds; others announce it (sleeping.published_to). The thread that finds timers due fires them: the owner,
+// or the monitor when the owner is stalled. A node that fires is removed under the lock and not touched afterwards, so
+// its waiter may go away as soon as it runs.
 #pragma once
 
 #include <ramie/base/atomic.hpp>
