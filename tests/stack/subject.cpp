@@ -12,8 +12,8 @@ namespace {
 }
 
 [[gnu::noinline]] int middle(int n) {
-  volatile char memory[20'000];
-  for (int i = 0; i < 20'000; ++i) memory[i] = static_cast<char>(n);
+  volatile char memory[24'000];
+  for (int i = 0; i < 24'000; ++i) memory[i] = static_cast<char>(n);
   return leaf(n) + memory[n];
 }
 

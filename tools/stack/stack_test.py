@@ -203,7 +203,8 @@ class Program(unittest.TestCase):
 
     def test_a_path_of_calls(self):
         found = self.expect("by_call")
-        self.assertGreater(found["frames_bytes"], 22_800)
+        self.assertGreater(found["frames_bytes"], 26_800)
+        # Whatever the kernel pushes for a signal: 1 to 3 KiB, by the processor.
         self.assertEqual(found["stack_size"], 64 * 1024)
 
     def test_recursion_with_its_depth(self):
@@ -213,15 +214,15 @@ class Program(unittest.TestCase):
 
     def test_a_call_through_a_pointer(self):
         found = self.expect("by_pointer", "--calls", "by_pointer=middle")
-        self.assertGreater(found["frames_bytes"], 22_800)
+        self.assertGreater(found["frames_bytes"], 26_800)
 
     def test_a_handler_of_an_actor(self):
         found = self.expect("by_message")
-        self.assertGreater(found["frames_bytes"], 22_800)
+        self.assertGreater(found["frames_bytes"], 26_800)
         self.assertGreater(found["loop_bytes"], needs.LOOP)
 
     def test_a_fiber_actor(self):
-        self.assertGreater(self.expect("by_mailbox")["frames_bytes"], 22_800)
+        self.assertGreater(self.expect("by_mailbox")["frames_bytes"], 26_800)
 
     def test_all_there_are(self):
         code, found = self.ask()
