@@ -245,7 +245,7 @@ class Tries:
         if fate[0] != SURVIVES:
             return fate
         # As long as there is time: schedules that the tests do not try.
-        more = {"RAMIE_SEEDS": "6"}
+        more = {"RAMIE_SEEDS": "9"}
         again = self.each_(tests, lambda name: weakened(name, more), begun)
         return again if again[0] == KILLED else fate
 

@@ -415,7 +415,7 @@ TEST_P(scopes, a_failure_cancels_children_that_run) {
 /// All of them are fibers that wait.
 TEST_P(scopes, of_hundreds_of_waiting_fibers_end_by_a_request_and_by_a_failure) {
   in_runtime([] {
-    constexpr int n = RAMIE_TSAN ? 300 : 600;  // ThreadSanitizer takes 70 ms for each new fiber
+    constexpr int n = RAMIE_TSAN ? 100 : 600;  // ThreadSanitizer takes 30 ms for each new fiber
     for (const bool fails : {false, true}) {
       std::atomic<int> waiting{0};
       std::atomic<int> stopped{0};

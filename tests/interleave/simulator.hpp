@@ -17,7 +17,8 @@ inline constexpr std::uint64_t modes = 6;
 inline bool is_weak(std::uint64_t seed) noexcept { return seed % modes % 2 == 1; }
 
 struct exploration {
-  std::uint64_t seeds = 2000;    // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N
+  std::uint64_t seeds = 2000;    // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N,
+                                 // and those in search of a planted bug are half as many again
   std::uint64_t first_seed = 1;  // RAMIE_SEED=S runs only S, and prints what happened; RAMIE_FIRST_SEED=S begins there
   std::uint64_t steps_most = 200'000;  // of one run: more is a livelock
   bool late_stores = true;             // stores become visible late, as on x86-64 or on weaker memory
