@@ -160,7 +160,7 @@ class Document:
 
 def precompile(options):
     """Half of the time to compile statements goes into these headers: compiles them once for all documents."""
-    options.preamble.write_text("#pragma once\n" + PREAMBLE, encoding="utf-8")
+    options.preamble.write_text(PREAMBLE, encoding="utf-8")
     command = [options.compiler, *FLAGS, "-I", str(options.root), "-x", "c++-header", str(options.preamble)]
     subprocess.run([*command, "-o", f"{options.preamble}.gch"], capture_output=True, check=False)  # who needs it will say what is wrong
 
@@ -171,8 +171,7 @@ def complaints_of(options, name, line, source, expected, is_run):
         file, program = Path(folder) / "document.cpp", Path(folder) / "document"
         command = [options.compiler, *FLAGS, "-I", str(options.root)]
         if source.startswith(PREAMBLE):
-            command += ["-include", str(options.preamble)]
-            source = source.removeprefix(PREAMBLE)
+            command += ["-include", str(options.preamble)]  # before it is included once more, which costs nothing
         file.write_text(source, encoding="utf-8")
         command += [str(file), str(options.library)]
         command += [f"-Wl,-rpath,{options.library.parent}", "-o", str(program)]

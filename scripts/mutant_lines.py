@@ -54,12 +54,6 @@ def line_mutants(root, folders):
     return found
 
 
-def without_cache(words):
-    """The compiler's command, without what calls it by a compiler cache."""
-    cache = next((i for i, w in enumerate(words[:8]) if w.endswith("ccache")), -1)
-    return words[cache + 1:]
-
-
 class Build:
     """How the release build compiles and links, and what includes what."""
 
@@ -70,7 +64,9 @@ class Build:
         self.links_ = {}
         self.compiles_ = {}
         for entry in json.loads((folder / "compile_commands.json").read_text()):
-            words = without_cache([w for w in shlex.split(entry["command"]) if w != "-Werror"])
+            words = [w for w in shlex.split(entry["command"]) if w != "-Werror"]
+            if words[0].endswith("ccache"):
+                words = words[1:]
             if "-Winvalid-pch" in words:  # the precompiled headers do not have the mistake
                 del words[words.index("-include"):words.index("-include") + 2]
             self.compiles_[words[words.index("-o") + 1]] = (words, entry["file"])
@@ -96,7 +92,7 @@ class Build:
                 told = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", program], check=True, capture_output=True,
                                       text=True).stdout.splitlines()
                 words = [w for w in shlex.split(told[-1]) if w not in (":", "&&")]
-                self.links_[program] = without_cache(words)
+                self.links_[program] = words[1:] if words[0].endswith("ccache") else words
             return self.links_[program]
 
 

@@ -277,9 +277,7 @@ void expect_found_by(const char* wanted, plant bug, const char* name, const expl
                      const std::function<void()>& body) {
   if (!can_simulate()) GTEST_SKIP() << "this kernel or processor does not allow it";
   planted = bug;
-  exploration longer = how;  // a change of the code moves the schedule that finds it
-  longer.seeds += longer.seeds / 2;
-  const finding f = explore(longer, body);
+  const finding f = explore(with_margin(how), body);
   planted = plant::none;
   std::printf("%s: found by seed %llu after %llu schedules, %.2f s: %s\n", name,
               static_cast<unsigned long long>(f.seed), static_cast<unsigned long long>(f.runs), f.seconds,

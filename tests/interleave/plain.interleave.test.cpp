@@ -15,7 +15,7 @@ namespace {
 using detail::atomic;
 
 void expect_race(const char* name, const exploration& how, const std::function<void()>& body) {
-  const finding f = explore(how, body);
+  const finding f = explore(with_margin(how), body);
   EXPECT_TRUE(f.failed) << name;
   EXPECT_TRUE(f.replayed) << name << ", seed " << f.seed;
   EXPECT_NE(f.what.find("plain.interleave.test.cpp"), std::string::npos) << f.what;

@@ -17,8 +17,7 @@ inline constexpr std::uint64_t modes = 6;
 inline bool is_weak(std::uint64_t seed) noexcept { return seed % modes % 2 == 1; }
 
 struct exploration {
-  std::uint64_t seeds = 2000;    // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N,
-                                 // and those in search of a planted bug are half as many again
+  std::uint64_t seeds = 2000;    // how many; each is one schedule. RAMIE_SEEDS=N multiplies it by N
   std::uint64_t first_seed = 1;  // RAMIE_SEED=S runs only S, and prints what happened; RAMIE_FIRST_SEED=S begins there
   std::uint64_t steps_most = 200'000;  // of one run: more is a livelock
   bool late_stores = true;             // stores become visible late, as on x86-64 or on weaker memory
@@ -26,6 +25,12 @@ struct exploration {
   bool warm_up = true;                 // a run before the first, so that caches are filled
   bool each_alone = false;             // each run in a process where nothing was made before; some milliseconds each
 };
+
+/// For what has to be found: half as many again, since a change of the code moves the schedule that finds it.
+inline exploration with_margin(exploration how) noexcept {
+  how.seeds += how.seeds / 2;
+  return how;
+}
 
 /// Called at each start of a thread: if it returns true, the start fails as if the system refused.
 extern std::function<bool()> refuse_threads;
