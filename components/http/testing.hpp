@@ -1,6 +1,8 @@
 // What the tests of HTTP share: a server on a free port of this machine, and a client that says what it is told to.
 #pragma once
 
+#include "../tls/testing.hpp"
+
 #include <ramie/http.hpp>
 #include <ramie/net/testing.hpp>
 
@@ -89,6 +91,27 @@ inline std::optional<net::child_output> run_program(std::vector<std::string> arg
     if (e.code() == std::errc::no_such_file_or_directory) return std::nullopt;
     throw;
   }
+}
+
+/// Calls f(client, address, way) for both versions of HTTP, plain and encrypted, beside a server that `add` was given.
+template <class Add, class F>
+void each_way(Add add, F f) {
+  const tls::certificates files;
+  for (const std::string version : {"h2", "http/1.1"})
+    for (const bool encrypted : {false, true})
+      net::with_workers([&] {
+        server s;
+        add(s);
+        const tls::server_context mine{{.certificates = {{files.chain(), files.key()}}, .alpn = server::protocols()}};
+        std::optional<served> at;
+        if (encrypted) at.emplace(s, mine);
+        else at.emplace(s);
+        client c{{.versions = version == "h2" && !encrypted ? http_versions::only_2 : http_versions{},
+                  .proxies = proxy_options{}},
+                 tls::client_context{{.roots = files.roots(), .alpn = {version}}}};
+        f(c, (encrypted ? "https" : "http") + std::string{"://127.0.0.1:"} + at->port(),
+          version + (encrypted ? " encrypted" : ""));
+      });
 }
 
 }  // namespace ramie::http

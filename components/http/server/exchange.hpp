@@ -9,6 +9,9 @@
 #include <ramie/sync.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -41,6 +44,14 @@ struct exchange {
   /// Becomes a WebSocket, until f returns. Throws status_error where that cannot be.
   virtual void become_websocket(const std::function<void(request&, websocket&)>& f) = 0;
   [[nodiscard]] virtual bool is_upgraded() const noexcept { return false; }
+
+  /// The client can be told no more: its connection has failed, or it has reset the stream.
+  [[nodiscard]] virtual bool is_over() const noexcept = 0;
+  /// What a handler has made of a response that has not begun is forgotten.
+  void begin_anew() noexcept {
+    rs.fields_.clear();
+    rs.has_type_ = rs.has_encoding_ = rs.may_compress_ = false;
+  }
 
   [[nodiscard]] bool is_head() const noexcept { return rq.method() == "HEAD"; }
 
@@ -124,6 +135,7 @@ struct server_core {
 
   const server_limits limits;
   router routes;
+  std::function<void(const request&, const std::exception_ptr&)> on_failure;
   std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, displaced{0}, open{0};
   std::atomic<bool> stopping{false};
   event stopped;
@@ -132,13 +144,21 @@ struct server_core {
   std::set<connection*> all;
   std::list<newcomer*> unfinished;  // the oldest first
 
+  /// Its handler, and an answer for what that throws. Throws what has ended the connection or is to end this fiber, and
+  /// io_error where a response is cut short.
   void handle(exchange& x);
+  void tell(const request& of, const std::exception_ptr& failure);
   /// `from`: what `s` is above, or null.
   void run(net::any_stream s, newcomer* from, bool encrypted, bool must_be_2);
   /// Ends the oldest of the unfinished connections, if there are more than `most`.
   void displace_oldest(std::size_t most) noexcept;
   template <class Serve>
   void accept_all(net::tcp_listener& from, Serve serve);
+
+ private:
+  std::mutex telling_;  // of what follows; nobody suspends under it
+  std::chrono::steady_clock::time_point tell_again_;
+  std::size_t untold_ = 0;
 };
 
 /// A connection as `stop` sees it: 0 idle, 1 busy, 2 ended by `stop`. The connection becomes busy or idle before it

@@ -255,7 +255,7 @@ std::size_t h1_exchange::read_body(std::span<std::byte> into) {
         throw status_error{408, "the body did not come in time"};
       }
       if (more == 0) {
-        keep_ = false;
+        over_ = true;
         throw net::io_error{"HTTP body", net::io_errc::unexpected_end};
       }
     } else if (ec) {
@@ -347,6 +347,7 @@ void h1_exchange::flush_or_hold(std::span<const std::byte> body) {
 /// What was sent ends in the middle: nothing may follow it.
 void h1_exchange::break_off() {
   keep_ = false;
+  over_ = true;
   held_.clear();
   c_.stream.close();
 }

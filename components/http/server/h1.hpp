@@ -20,6 +20,7 @@ class h1_exchange final : public exchange {
   bool next();
   void become_websocket(const std::function<void(request&, websocket&)>& f) override;
   [[nodiscard]] bool is_upgraded() const noexcept override { return upgraded_; }
+  [[nodiscard]] bool is_over() const noexcept override { return over_ || c_.is_broken(); }
   std::size_t read_body(std::span<std::byte> into) override;
   void send_head(int status, std::string_view fields, std::optional<std::uint64_t> length,
                  std::string_view body) override;
@@ -47,7 +48,7 @@ class h1_exchange final : public exchange {
   std::unique_ptr<h1_parser> parser_;
   int version_ = 11;
   bool upgraded_ = false, busy_ = false, keep_ = true, expects_ = false, chunked_ = false, no_body_ = false,
-       rq_is_head_ = false;
+       rq_is_head_ = false, over_ = false;
 };
 
 /// websocket.cpp. Throws status_error before `agreed` is called, and anything from f after that.

@@ -427,6 +427,11 @@ bool h2_exchange::is_unfinished() const {
   return !response_ended_ && !closed_;
 }
 
+bool h2_exchange::is_over() const noexcept {
+  const std::lock_guard locked{c_.lock_};
+  return closed_ || c_.c_.is_broken();
+}
+
 void h2_connection::handle(h2_exchange& x) {
   try {
     if (x.make_request()) {
@@ -437,14 +442,14 @@ void h2_connection::handle(h2_exchange& x) {
       const std::string text = std::string{reason_of(x.refused_)} + "\n";
       x.send_head(x.refused_, "content-type: text/plain; charset=utf-8\r\n", text.size(), text);
     }
-  } catch (const cancelled&) {
-    throw;
-  } catch (const std::exception&) {
+  } catch (...) {
     try {
       if (x.is_unfinished()) reset(x, NGHTTP2_INTERNAL_ERROR);
-    } catch (const std::exception&) {
+    } catch (const net::io_error&) {
       // The connection is over.
+    } catch (const timeout_error&) {
     }
+    this_fiber::throw_if_stopped();
   }
 }
 

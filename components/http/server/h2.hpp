@@ -42,6 +42,7 @@ class h2_exchange final : public exchange {
   void send_part(std::span<const std::byte> part) override;
   void send_end() override;
   void become_websocket(const std::function<void(request&, websocket&)>&) override;
+  [[nodiscard]] bool is_over() const noexcept override;
 
  private:
   friend class h2_connection;

@@ -1,5 +1,4 @@
 // Handlers whose deadline has passed, and who go on: each call that fails is made again.
-#include "../../tls/testing.hpp"
 #include "../testing.hpp"
 
 #include <gtest/gtest.h>
@@ -49,27 +48,6 @@ std::string numbers() {
   std::string all;
   for (int i = 0; i < 20'000; ++i) all += std::to_string(i) + " ";
   return all;
-}
-
-/// Calls f(client, address, way) for both versions of HTTP, plain and encrypted, beside a server that `add` was given.
-template <class Add, class F>
-void each_way(Add add, F f) {
-  const tls::certificates files;
-  for (const std::string version : {"h2", "http/1.1"})
-    for (const bool encrypted : {false, true})
-      net::with_workers([&] {
-        server s;
-        add(s);
-        const tls::server_context mine{{.certificates = {{files.chain(), files.key()}}, .alpn = server::protocols()}};
-        std::optional<served> at;
-        if (encrypted) at.emplace(s, mine);
-        else at.emplace(s);
-        client c{{.versions = version == "h2" && !encrypted ? http_versions::only_2 : http_versions{},
-                  .proxies = proxy_options{}},
-                 tls::client_context{{.roots = files.roots(), .alpn = {version}}}};
-        f(c, (encrypted ? "https" : "http") + std::string{"://127.0.0.1:"} + at->port(),
-          version + (encrypted ? " encrypted" : ""));
-      });
 }
 
 TEST(http_late, calls_lose_nothing_and_send_nothing_twice) {

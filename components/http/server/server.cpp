@@ -3,8 +3,11 @@
 #include <ramie/channel.hpp>
 #include <ramie/http/websocket.hpp>
 
+#include <chrono>
+#include <cstdio>
 #include <exception>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace ramie::http {
@@ -80,6 +83,19 @@ void answer_failure(response& rs, int status, const char* text) {
   rs.send(std::string{text} + "\n");
 }
 
+/// As connections end every day.
+bool ends_connections(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const net::io_error&) {
+    return true;
+  } catch (const timeout_error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// What the client still sends is read for a moment: if it were in the kernel when the socket is closed, the kernel
 /// would reset the connection, and the client might lose the end of the response.
 void linger(connection& c) {
@@ -120,8 +136,47 @@ server_statistics server::statistics() const noexcept {
   return {get(core_->connections), get(core_->requests), get(core_->refused), get(core_->displaced), get(core_->open)};
 }
 
+void server::on_failure(std::function<void(const request&, const std::exception_ptr&)> f) {
+  core_->on_failure = std::move(f);
+}
+
+void server_core::tell(const request& of, const std::exception_ptr& failure) {
+  if (on_failure) {
+    on_failure(of, failure);
+    return;
+  }
+  std::size_t others = 0;
+  {
+    const std::lock_guard locked{telling_};
+    const auto now = std::chrono::steady_clock::now();
+    if (now < tell_again_) {
+      ++untold_;
+      return;
+    }
+    tell_again_ = now + std::chrono::seconds{1};
+    others = std::exchange(untold_, 0);
+  }
+  const auto line = [&](const char* what) {
+    std::string text =
+        "ramie: http: the handler of " + std::string{of.method()} + " " + std::string{of.path()} + " failed";
+    if (others != 0) text += ", and " + std::to_string(others) + " have before";
+    text += std::string{": "} + what + "\n";
+    std::fputs(text.c_str(), stderr);
+  };
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& e) {
+    line(e.what());
+  } catch (...) {
+    line("by an exception that is not a std::exception");
+  }
+}
+
 void server_core::handle(exchange& x) {
   requests.fetch_add(1, std::memory_order_relaxed);
+  std::exception_ptr failure;
+  int status = 500;
+  std::string text = "this went wrong";
   try {
     const std::string others =
         routes.match(x.rq.method(), x.rq.path(), [&](const route& r, const std::vector<std::string>& parameters) {
@@ -141,26 +196,41 @@ void server_core::handle(exchange& x) {
       }
     }
     if (!x.is_upgraded()) x.rs.finish();
-  } catch (const cancelled&) {
-    throw;
+    return;
   } catch (const status_error& e) {
-    if (x.rs.has_begun()) throw;
-    answer_failure(x.rs, e.status(), e.what());
-  } catch (const net::io_error&) {
-    throw;
-  } catch (const timeout_error&) {
-    throw;
-  } catch (const std::exception&) {
-    if (x.rs.has_begun()) throw;
-    answer_failure(x.rs, 500, "this went wrong");
+    if (x.is_over()) throw;
+    status = e.status();
+    text = e.what();
+    if (x.rs.has_begun()) failure = std::current_exception();
+  } catch (...) {
+    // The client or the server has ended it; all else, whatever its type, is the handler's own.
+    if (x.is_over() || this_fiber::stop_requested()) throw;
+    failure = std::current_exception();
   }
+  if (failure) {
+    if (x.is_upgraded() && ends_connections(failure)) std::rethrow_exception(failure);
+    tell(x.rq, failure);
+  }
+  if (x.rs.has_begun()) throw net::io_error{"HTTP response", net::io_errc::unexpected_end};
+  x.begin_anew();
+  answer_failure(x.rs, status, text.c_str());
 }
+
+namespace {
+struct counted_while_it_lives {
+  explicit counted_while_it_lives(std::atomic<std::uint64_t>& n) : n_{n} { n_.fetch_add(1, std::memory_order_relaxed); }
+  counted_while_it_lives(const counted_while_it_lives&) = delete;
+  counted_while_it_lives& operator=(const counted_while_it_lives&) = delete;
+  ~counted_while_it_lives() { n_.fetch_sub(1, std::memory_order_relaxed); }
+  std::atomic<std::uint64_t>& n_;
+};
+}  // namespace
 
 void server_core::run(net::any_stream s, newcomer* from, bool encrypted, bool must_be_2) {
   constexpr std::string_view preface = "PRI * HTTP/2.0\r\n";
   connection c{*this, std::move(s), from, encrypted};
   connections.fetch_add(1, std::memory_order_relaxed);
-  open.fetch_add(1, std::memory_order_relaxed);
+  const counted_while_it_lives here{open};
   try {
     if (stopping.load()) c.end_if_idle();
     bool is_2 = must_be_2 || (limits.versions == http_versions::only_2 && !encrypted);
@@ -176,13 +246,11 @@ void server_core::run(net::any_stream s, newcomer* from, bool encrypted, bool mu
     c.stream.shutdown_write();
     linger(c);
   } catch (const cancelled&) {
-    open.fetch_sub(1, std::memory_order_relaxed);
-    throw;
-  } catch (const std::exception&) {
+    if (this_fiber::stop_requested()) throw;
+  } catch (...) {
     // The client is gone, or was too slow, or its handler failed in the middle of a response: it sees the connection
     // end.
   }
-  open.fetch_sub(1, std::memory_order_relaxed);
 }
 
 template <class Serve>
@@ -217,9 +285,8 @@ void server_core::accept_all(net::tcp_listener& from, Serve serve) {
     fibers.spawn([&serve, &fresh, s = std::move(connected), until_its_end = std::move(place)]() mutable {
       try {
         serve(std::move(s), fresh);
-      } catch (const net::io_error&) {
-        // As for any connection that ends early.
-      } catch (const timeout_error&) {
+      } catch (...) {
+        // By a handshake that fails, for want of memory, or since the server stops: it ends no other connection.
       }
     });
   }

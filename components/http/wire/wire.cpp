@@ -39,7 +39,13 @@ std::size_t wire::fill_until(std::chrono::steady_clock::time_point deadline) {
   }
   const std::span<std::byte> into{bytes_.get() + end_, capacity_ - end_};
   if (into.empty()) return 0;
-  const std::size_t n = with_deadline(deadline, [&] { return stream.read_some(into); });
+  std::size_t n = 0;
+  try {
+    n = with_deadline(deadline, [&] { return stream.read_some(into); });
+  } catch (const net::io_error&) {
+    broken_.store(true, std::memory_order_relaxed);
+    throw;
+  }
   end_ += n;
   return n;
 }
@@ -64,8 +70,12 @@ void wire::write(std::string_view head, std::span<const std::byte> body, std::si
     std::size_t of_piece = 0;
     try {
       with_timeout(write_time_, [&] { stream.write_all(std::span{pieces}.first(piece.empty() ? 1 : 2), &of_piece); });
+    } catch (const cancelled&) {
+      done += of_piece;
+      throw;
     } catch (...) {
       done += of_piece;
+      broken_.store(true, std::memory_order_relaxed);
       throw;
     }
     done += of_piece;

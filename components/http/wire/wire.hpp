@@ -5,6 +5,7 @@
 #include <ramie/net.hpp>
 #include <ramie/sync.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -40,6 +41,9 @@ class wire {
   /// the stream has taken, also when it throws. Same.
   void write(std::string_view head, std::span<const std::byte> body = {}, std::size_t* written = nullptr);
 
+  /// The stream has failed, or took nothing for `write_time`. Any thread.
+  [[nodiscard]] bool is_broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+
   net::any_stream stream;
   /// Called while the input is awaited, once nothing has come for a while: what is not needed meanwhile can be given
   /// back.
@@ -52,6 +56,7 @@ class wire {
   std::chrono::nanoseconds write_time_;
   std::unique_ptr<std::byte[]> bytes_;
   std::size_t begin_ = 0, end_ = 0;
+  std::atomic<bool> broken_{false};
 };
 
 }  // namespace ramie::http

@@ -98,9 +98,9 @@ class server {
   server& operator=(const server&) = delete;
   ~server();
 
-  /// Handlers are called by many fibers at a time. What they throw becomes a response (status_error; 500 for others) or
-  /// ends the connection. Throws invalid_argument if the handler takes another number of parameters than the pattern
-  /// has, or the pattern does not begin with '/'.
+  /// Handlers are called by many fibers at a time. What they throw becomes a response (status_error; 500 for others,
+  /// see on_failure), or the end of one that has begun; it ends no other request. Throws invalid_argument if the
+  /// handler takes another number of parameters than the pattern has, or the pattern does not begin with '/'.
   template <class F>
   void route(std::string_view method, std::string_view pattern, F f) {
     using type = routing::handler_of<decltype(&F::operator())>;
@@ -128,6 +128,12 @@ class server {
   void files(std::string_view prefix, std::string folder);
   /// A WebSocket: f has the connection until it returns. Over HTTP/1.1.
   void upgrade(std::string_view pattern, std::function<void(request&, websocket&)> f);
+
+  /// f is told what a handler has thrown, but for a status_error that became a response, and failures of the connection
+  /// itself: by the handler's fiber, of several at a time; it may suspend. The client gets a 500, or the end of a
+  /// response that had begun, and nothing of why. What f throws ends the connection. Before `serve`. Without it, that
+  /// is a line on standard error, at most one a second.
+  void on_failure(std::function<void(const request& of, const std::exception_ptr& failure)> f);
 
   /// Accepts and serves connections until `stop` has let them finish. With a TLS context, HTTP/2 where the client can,
   /// by ALPN; without one HTTP/2 for clients that begin with it. Suspends. Throws io_error if the listener fails or is
