@@ -16,21 +16,15 @@ namespace ramie {
 
 namespace {
 
-bool is_word(std::string_view text, std::size_t most) {
-  return !text.empty() && text.size() <= most && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  });
-}
-
 void check_name(const char* what, std::string_view text, std::size_t most) {
-  if (!is_word(text, most))
+  if (!detail::is_word(text, most))
     throw invalid_argument{std::string{"ramie: cluster: "} + what + " \"" + std::string{text} + "\": 1 to " +
                            std::to_string(most) + " letters, digits, - and _"};
 }
 
 cluster_options checked(cluster_options o) {
   check_name("options.name", o.name, 32);
-  check_name("options.node", o.node, 32);
+  check_name("options.node", o.node, detail::node_name_most);
   if (o.lost_after < std::chrono::milliseconds{500})
     throw invalid_argument{"ramie: cluster: options.lost_after is " + std::to_string(o.lost_after.count()) +
                            " ms; at least 500"};
@@ -169,6 +163,7 @@ bool cluster::register_any(std::string_view name, const any_actor& who) {
     const auto held = c.net->get("names", key);
     if (!held) continue;
     const auto holder = from_wire<wire_refs::record>(held->value);
+    detail::check_address(holder);
     const bool here = holder.node == c.me.name && holder.incarnation == c.me.incarnation;
     if (here && holder.number == what.number) {  // it has it, perhaps by a call whose answer was lost
       mine = held->revision;

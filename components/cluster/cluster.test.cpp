@@ -1,14 +1,19 @@
 // Nodes on a real nats-server: what a reference to an actor of another node does.
 // Mostly waits.
+#include "node.hpp"
 #include "test_nodes.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ramie {
@@ -52,7 +57,7 @@ TEST(remote_actors, fail_as_local_ones_do) {
     EXPECT_EQ(n.there.ask(text{std::string(100'000, 'x')}).size(), 100'001u);
     const exit_reason too_long =
         reason_thrown([&] { static_cast<void>(n.there.ask(text{std::string(2'000'000, 'x')})); });
-    EXPECT_NE(too_long.what().find("larger than a MiB"), std::string::npos) << too_long.what();
+    EXPECT_NE(too_long.what().find("test.text of 2000"), std::string::npos) << too_long.what();
     const exit_reason why = reason_thrown([&] { n.there.ask(fail{"on purpose"}); });
     EXPECT_EQ(why.kind(), exit_kind::failed);
     EXPECT_NE(why.what().find("on purpose"), std::string::npos) << why.what();
@@ -221,6 +226,67 @@ TEST(remote_actors, lose_nothing_when_the_server_is_killed_and_comes_back) {
     }
     sender.join();
     EXPECT_EQ(n.there.ask(order_kept{}), std::int64_t{count});
+  });
+}
+
+/// Sends small messages in front of the largest that there may be, in one turn, and its answer back.
+void send_the_largest(const actor_ref<keeper>& there, std::size_t most) {
+  for (std::uint64_t i = 0; i < 400; ++i) there.tell(number{i});
+  EXPECT_EQ(there.ask(text{std::string(most, 'x')}).size(), most + 1);
+  EXPECT_EQ(there.ask(order_kept{}), 400);
+  EXPECT_NE(reason_thrown([&] { there.ask(text{std::string(most + 200, 'x')}); }).what().find("at most"),
+            std::string::npos);
+  EXPECT_EQ(there.ask(text{"on"}), "on!");
+}
+
+TEST(remote_actors, take_what_the_server_takes) {
+  run([] {
+    two_nodes n;
+    send_the_largest(n.there, wire_limits::message_bytes - 100);
+  });
+  // One that takes less.
+  nats_server small{[](const std::string& folder) {
+    std::ofstream{folder + "/small.conf"} << "max_payload: 100000\n";
+    std::vector<std::string> all = nats_server::stored_in(folder);
+    all.insert(all.end(), {"-c", folder + "/small.conf"});
+    return all;
+  }};
+  run([&] {
+    cluster a{options_for(small.url(), "a")}, b{options_for(small.url(), "b")};
+    a.knows<keeper>();
+    b.knows<keeper>();
+    const auto local = spawn_actor<keeper>();
+    EXPECT_TRUE(b.register_name("keeper", local));
+    send_the_largest(a.whereis<keeper>("keeper").value(), 100'000 - 16 * 1024 - 100);
+    auto jobs = a.queue<text>("small");
+    const std::string refused = [&] {
+      try {
+        jobs.put(text{std::string(200'000, 'x')});
+      } catch (const cluster_error& e) {
+        return std::string{e.what()};
+      }
+      return std::string{};
+    }();
+    EXPECT_NE(refused.find("max_payload"), std::string::npos) << refused;
+    local.stop();
+    local.join();
+  });
+}
+
+TEST(remote_actors, are_on_nodes_whose_names_are_words) {
+  run([] {
+    two_nodes n;
+    // What another node, or one who may write names, makes of a reference: a subject and a command of his own.
+    const auto keys = detail::make_nats_carrier(options_for(server().url(), "forger"));
+    for (const char* name : {"b 0\r\n\r\nPUB x 0", "b.7", "b\n", "*", "", "a name of more than thirty-two letters"}) {
+      const std::string key = "forged" + std::to_string(std::string_view{name}.size());
+      EXPECT_NE(
+          keys->create("names", key, to_wire(wire_refs::record{name, 7, 1, std::string{type_of<keeper>().name()}, 0})),
+          0u);
+      EXPECT_THROW(static_cast<void>(n.a.whereis<keeper>(key)), wire_error) << name;
+      EXPECT_THROW(static_cast<void>(n.b.register_name(key, n.local)), wire_error) << name;
+    }
+    EXPECT_EQ(n.there.ask(text{"on"}), "on!");
   });
 }
 

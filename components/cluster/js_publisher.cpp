@@ -19,7 +19,10 @@ future<std::optional<std::string>> js_publisher::request(const std::string& subj
              natsMsg_Create(&raw, subject.c_str(), reply.c_str(), bytes.data(), static_cast<int>(bytes.size())));
   const owned<natsMsg, natsMsg_Destroy> msg{raw};
   for (const auto& [key, value] : with) natsMsgHeader_Set(raw, key, value.c_str());
-  natsConnection_PublishMsg(nc_, raw);  // what is not taken is not answered
+  // What else is not taken is not answered.
+  if (natsConnection_PublishMsg(nc_, raw) == NATS_MAX_PAYLOAD)
+    throw cluster_error{"ramie: cluster: " + what_ + ": " + std::to_string(bytes.size()) +
+                        " bytes are more than the server takes (max_payload)"};
   return answer;
 }
 

@@ -47,6 +47,7 @@ class answer_writer final : public answer_sender {
     }
   }
   wire_refs& refs() noexcept override { return to_->core; }
+  [[nodiscard]] std::size_t most() const noexcept override { return to_->core.message_most(); }
 
  private:
   template <class Write>

@@ -153,6 +153,10 @@ class nats_carrier final : public carrier {
     // Before OpenSSL's end of the process, which frees what libnats' last threads may still use.
     static const int registered = std::atexit([] { nats_CloseAndWait(1000); });
     static_cast<void>(registered);
+    if (frame_most() < frame_least)
+      throw cluster_error{"ramie: cluster: nats-server at " + without_secrets(o.url) + " takes messages of " +
+                          std::to_string(frame_most()) + " bytes (max_payload); nodes need at least " +
+                          std::to_string(frame_least)};
     jsCtx* js = nullptr;
     nats_check("JetStream", natsConnection_JetStream(&js, connection, nullptr));
     js_.reset(js);
@@ -198,6 +202,9 @@ class nats_carrier final : public carrier {
     connection_.reset();
   }
 
+  [[nodiscard]] std::size_t frame_most() const noexcept override {
+    return static_cast<std::size_t>(std::max<std::int64_t>(natsConnection_GetMaxPayload(connection_.get()), 0));
+  }
   void send(const node_address& to, std::string_view frame, bool probe) noexcept override {
     if (!ears_->connected.load(std::memory_order_relaxed)) return;
     try {
@@ -299,6 +306,8 @@ class nats_carrier final : public carrier {
   }
 
  private:
+  static constexpr std::size_t frame_least = 2 * node_link::frame_bytes;
+
   static void set_servers(natsOptions* to, const cluster_options& o) {
     std::vector<std::string> urls;
     for (std::size_t at = 0; at <= o.url.size();) {

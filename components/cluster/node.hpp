@@ -10,6 +10,7 @@
 #include <ramie/inspect.hpp>
 #include <ramie/ramie.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -38,6 +40,17 @@ template <class F>
 std::shared_ptr<void> at_end(F f) {
   return {nullptr, [f = std::move(f)](void*) { f(); }};
 }
+
+/// Also of what comes from others: names of nodes are parts of the subjects that are published to, in which a space or
+/// a line's end would be a command to the server.
+inline bool is_word(std::string_view text, std::size_t most) noexcept {
+  return !text.empty() && text.size() <= most && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+inline constexpr std::size_t node_name_most = 32;
+/// Throws wire_error.
+void check_address(const wire_refs::record& what);
 
 /// What nodes say to all.
 namespace presence {
@@ -164,6 +177,10 @@ struct cluster_core final : std::enable_shared_from_this<cluster_core>, wire_ref
   // wire_refs
   record out(const any_actor& who) override;
   any_actor in(const record& what) override;
+  /// Bytes that a message may have: of a frame some are for what goes along.
+  [[nodiscard]] std::size_t message_most() const noexcept {
+    return std::min(wire_limits::message_bytes, net->frame_most() - (std::size_t{16} << 10));
+  }
 
   std::shared_ptr<peer> peer_of(const node_address& a);  // on a worker
   [[nodiscard]] const known_class* class_of(std::string_view name);

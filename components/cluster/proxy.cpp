@@ -120,7 +120,7 @@ class proxy_actor final : public foreign_actor {
   }
 
   void tell(message& m, const known_message& known) {
-    append([&](wire_writer& w) {
+    append(known.how.name, [&](wire_writer& w) {
       w.varint(static_cast<std::uint64_t>(envelope::tell));
       w.varint(state_->number);
       w.varint(known.index);
@@ -137,7 +137,7 @@ class proxy_actor final : public foreign_actor {
           std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now());
       left_ms = left.count() < 0 ? 1 : static_cast<std::uint64_t>(left.count()) + 1;
     }
-    append([&](wire_writer& w) {
+    append(known.how.name, [&](wire_writer& w) {
       w.varint(static_cast<std::uint64_t>(envelope::ask));
       w.varint(state_->number);
       w.varint(known.index);
@@ -150,14 +150,14 @@ class proxy_actor final : public foreign_actor {
   }
 
   template <class Write>
-  void append(Write write) {
+  void append(std::string_view what, Write write) {
     const std::size_t before = out_.size();
     try {
       wire_writer w{out_, &to_->core};
       w.with_length([&] {
         const std::size_t begin = out_.size();
         write(w);
-        if (out_.size() - begin > wire_limits::message_bytes) wire_fails("a message is larger than a MiB");
+        check_wire_size(what, out_.size() - begin, to_->core.message_most());
       });
     } catch (...) {
       out_.resize(before);
@@ -169,7 +169,7 @@ class proxy_actor final : public foreign_actor {
   template <class Write>
   void order(envelope kind, Write write) noexcept {
     try {
-      append([&](wire_writer& w) {
+      append("an order", [&](wire_writer& w) {
         w.varint(static_cast<std::uint64_t>(kind));
         w.varint(state_->number);
         write(w);
@@ -374,7 +374,13 @@ wire_refs::record cluster_core::out(const any_actor& who) {
   return what;
 }
 
+void check_address(const wire_refs::record& what) {
+  if (!is_word(what.node, node_name_most))
+    throw wire_error{"ramie: wire: a reference is to an actor of what is no node"};
+}
+
 any_actor cluster_core::in(const record& what) {
+  check_address(what);
   const known_class* of = class_of(what.type);
   if (of == nullptr)
     throw wire_error{"ramie: wire: a reference is to a " + what.type + ", which the cluster does not know here"};

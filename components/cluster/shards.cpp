@@ -338,6 +338,8 @@ struct shard_gate::sender final : answer_sender {
     }
   }
   wire_refs& refs() noexcept override { return names; }
+  /// It is the bytes of another answer.
+  [[nodiscard]] std::size_t most() const noexcept override { return wire_limits::message_bytes - 64; }
   reply<shard_answer> to;
   wire_refs& names;
 };

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace shop {
@@ -36,6 +38,27 @@ struct bits {
   std::vector<tree> trees;
 };
 
+struct inner {
+  std::vector<std::string> words{"inner"};
+  int n = 3;
+};
+/// Everything has an initialiser.
+struct initialised {
+  std::vector<std::string> tags{"default"};
+  std::vector<int> numbers{1, 2};
+  std::optional<int> maybe{5};
+  std::map<std::string, int> by_name{{"a", 1}};
+  std::unordered_map<int, std::string> by_number{{1, "a"}};
+  inner one{};
+  std::vector<inner> several{inner{}};
+  std::optional<inner> some{inner{}};
+  std::map<int, inner> named{{1, inner{}}};
+  int n = 7;
+};
+
+RAMIE_WIRE(inner, "shop.inner", (1, words), (2, n))
+RAMIE_WIRE(initialised, "shop.initialised", (1, tags), (2, numbers), (3, maybe), (4, by_name), (5, by_number), (6, one),
+           (7, several), (8, some), (9, named), (10, n))
 RAMIE_WIRE(old_order, "shop.order", (1, what), (2, count))
 RAMIE_WIRE(order, "shop.order", (1, what), (2, count), (3, note), (7, colours))
 RAMIE_WIRE(other_order, "shop.order", (1, what), (2, count))
@@ -85,6 +108,37 @@ TEST(wire, lets_messages_grow) {
   EXPECT_EQ(older.what, "tea");
   EXPECT_EQ(older.count, 4u);
   EXPECT_EQ(from_wire<shop::old_order>("").count, 1u);
+}
+
+TEST(wire, containers_arrive_as_they_were_sent_whatever_their_initialisers_say) {
+  const shop::inner none{{}, 4}, two{{"x", "y"}, 5};
+  const shop::initialised empty{{}, {}, {}, {}, {}, none, {}, {}, {}, 8};
+  const auto nothing = from_wire<shop::initialised>(to_wire(empty));
+  EXPECT_TRUE(nothing.tags.empty() && nothing.numbers.empty() && !nothing.maybe && nothing.by_name.empty() &&
+              nothing.by_number.empty() && nothing.several.empty() && !nothing.some && nothing.named.empty());
+  EXPECT_EQ(nothing.n, 8);
+  EXPECT_TRUE(nothing.one.words.empty());
+  EXPECT_EQ(nothing.one.n, 4);
+  const shop::initialised full{{"b"}, {3}, 6, {{"b", 2}}, {{2, "b"}}, two, {none, two}, two, {{2, none}, {3, two}}, 9};
+  const auto all = from_wire<shop::initialised>(to_wire(full));
+  EXPECT_EQ(all.tags, full.tags);
+  EXPECT_EQ(all.numbers, full.numbers);
+  EXPECT_EQ(all.maybe, full.maybe);
+  EXPECT_EQ(all.by_name, full.by_name);
+  EXPECT_EQ(all.by_number, full.by_number);
+  EXPECT_EQ(all.one.words, two.words);
+  ASSERT_EQ(all.several.size(), 2u);
+  EXPECT_TRUE(all.several[0].words.empty());
+  EXPECT_EQ(all.several[1].words, two.words);
+  EXPECT_EQ(all.some.value().words, two.words);
+  ASSERT_EQ(all.named.size(), 2u);
+  EXPECT_TRUE(all.named.at(2).words.empty());
+  EXPECT_EQ(all.named.at(3).words, two.words);
+  // Of an older program, which knows nothing of them: numbers are as initialised, containers are empty.
+  const auto old = from_wire<shop::initialised>("");
+  EXPECT_EQ(old.n, 7);
+  EXPECT_TRUE(old.tags.empty() && !old.maybe && old.one.words.empty());
+  EXPECT_EQ(old.one.n, 3);
 }
 
 TEST(wire, schemas_tell_who_understands_whom) {

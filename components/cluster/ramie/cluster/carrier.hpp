@@ -38,6 +38,8 @@ class carrier {
   virtual void start(const node_address& me, carrier_events events) = 0;
   /// No event comes after it has returned.
   virtual void stop() noexcept = 0;
+  /// Bytes of a frame that it takes.
+  [[nodiscard]] virtual std::size_t frame_most() const noexcept { return std::size_t{1} << 20; }
   /// May lose it. `probe`: `refused` is told if nobody is there. Any thread; does not suspend.
   virtual void send(const node_address& to, std::string_view frame, bool probe) noexcept = 0;
 

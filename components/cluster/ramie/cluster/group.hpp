@@ -53,7 +53,7 @@ struct argument_list {
     static_cast<void>((wire_field<Args>::write(w, ++number, args), ...));
   }
   static std::tuple<Args...> read(wire_reader& r) {
-    std::tuple<Args...> all{};
+    std::tuple<Args...> all{wire_fresh<Args>()...};
     while (!r.empty()) {
       const wire_reader::field f = r.tag();
       [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -97,8 +97,8 @@ class cluster_queue {
   /// Stored when it returns. Jobs with the same id that come within two minutes are stored once; without an id each
   /// call is a job of its own. Suspends while the server is away, for a minute at most. Throws cluster_error if it
   /// cannot be stored, or if it is not known whether it was: to put it again under its id within the two minutes is
-  /// safe. wire_error if it is larger than a MiB; invalid_argument for an id that is longer than 200 or has other signs
-  /// than letters, digits and -_=./
+  /// safe. wire_error if it is larger than wire_limits::message_bytes, cluster_error if it is larger than the server
+  /// takes; invalid_argument for an id that is longer than 200 or has other signs than letters, digits and -_=./
   void put(const M& job, std::string_view id = {}) { detail::queue_calls::put(*core_, to_wire(job), id); }
 
   /// Calls handler(job) in a fiber of its own for each job. If it throws, the job is tried again later, here or

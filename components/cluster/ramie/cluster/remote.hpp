@@ -42,6 +42,8 @@ struct answer_sender {
   virtual void value(std::string_view bytes) noexcept = 0;
   virtual void failure(std::exception_ptr e) noexcept = 0;
   virtual wire_refs& refs() noexcept = 0;
+  /// Bytes that an answer may have.
+  [[nodiscard]] virtual std::size_t most() const noexcept = 0;
 };
 
 /// One message of one class of actors.
@@ -79,6 +81,7 @@ void write_answer(wire_writer& w, const R& v) {
 }
 template <class R>
 void read_answer(wire_reader& r, R& v) {
+  empty_containers(v);
   while (!r.empty()) {
     const wire_reader::field f = r.tag();
     if (f.number == 1) wire_field<R>::read(r, f.type, v);
@@ -96,7 +99,7 @@ struct answer_sink {
       std::string bytes;
       wire_writer w{bytes, &to->refs()};
       if constexpr (!std::is_void_v<R>) write_answer<R>(w, v...);
-      if (bytes.size() > wire_limits::message_bytes) wire_fails("an answer is larger than a MiB");
+      check_wire_size("an answer", bytes.size(), to->most());
       to->value(bytes);
     } catch (...) {
       to->failure(std::current_exception());

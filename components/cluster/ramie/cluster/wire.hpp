@@ -15,7 +15,8 @@
 /// protobuf types: bool, sint64 (signed), uint64 (unsigned), float, double, bytes (or string), a message; `repeated`,
 /// packed where that exists; `map`.
 ///
-/// A field that the receiver does not know is skipped; a member that was not sent stays as T's initialiser says.
+/// A field that the receiver does not know is skipped; a member that was not sent stays as T's initialiser says, but
+/// for containers and optionals: these are empty then, whatever it says, for what is empty is not sent.
 #define RAMIE_WIRE(T, name, ...)                                                                                   \
   [[maybe_unused]] inline constexpr auto ramie_wire_of(const T*) noexcept {                                        \
     return ::ramie::detail::wire_struct<T __VA_OPT__(, RAMIE_WIRE_EXPAND(RAMIE_WIRE_EACH(T, __VA_ARGS__)))>{name}; \
@@ -39,6 +40,12 @@
 
 namespace ramie {
 
+/// The name that RAMIE_WIRE gave.
+template <wire_message T>
+[[nodiscard]] constexpr std::string_view wire_name() noexcept {
+  return detail::wire_struct_of<T>().name;
+}
+
 /// A T as bytes. Throws wire_error if it is larger than wire_limits::message_bytes, or has references to actors and
 /// `refs` is null; std::bad_alloc. Does not suspend.
 template <wire_message T>
@@ -46,24 +53,18 @@ template <wire_message T>
   std::string bytes;
   detail::wire_writer w{bytes, refs};
   detail::write_message(w, value);
-  if (bytes.size() > wire_limits::message_bytes) detail::wire_fails("a message is larger than a MiB");
+  detail::check_wire_size(wire_name<T>(), bytes.size());
   return bytes;
 }
 
 /// Bytes as a T. Throws wire_error for what is no T, or exceeds wire_limits; std::bad_alloc. Does not suspend.
 template <wire_message T>
 [[nodiscard]] T from_wire(std::string_view bytes, wire_refs* refs = nullptr) {
-  if (bytes.size() > wire_limits::message_bytes) detail::wire_fails("a message is larger than a MiB");
-  T value{};
+  detail::check_wire_size(wire_name<T>(), bytes.size());
+  T value = detail::wire_fresh<T>();
   detail::wire_reader r{bytes, refs};
   detail::read_message(r, value);
   return value;
-}
-
-/// The name that RAMIE_WIRE gave.
-template <wire_message T>
-[[nodiscard]] constexpr std::string_view wire_name() noexcept {
-  return detail::wire_struct_of<T>().name;
 }
 
 /// What two nodes compare before they exchange a T: its fields as number and kind, "1:s 2:t". Two are compatible if

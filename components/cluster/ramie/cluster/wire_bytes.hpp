@@ -20,7 +20,8 @@ class wire_error : public error {
 };
 
 struct wire_limits {
-  static constexpr std::size_t message_bytes = std::size_t{1} << 20;  // encoded
+  /// Encoded. nats-server takes a MiB by default (max_payload), with what goes around it.
+  static constexpr std::size_t message_bytes = (std::size_t{1} << 20) - (std::size_t{16} << 10);
   static constexpr std::size_t decoded_bytes = std::size_t{16}
                                                << 20;  // what the elements of its containers take: a guess
   static constexpr int depth = 32;                     // messages in messages
@@ -49,6 +50,13 @@ enum class wire_type : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed3
 
 [[noreturn]] RAMIE_COLD inline void wire_fails(const char* what) {
   throw wire_error{std::string{"ramie: wire: "} + what};
+}
+
+/// `what` is a message's name, or says what the bytes are.
+inline void check_wire_size(std::string_view what, std::size_t bytes, std::size_t most = wire_limits::message_bytes) {
+  if (bytes > most)
+    throw wire_error{"ramie: wire: " + std::string{what} + " of " + std::to_string(bytes) + " bytes: at most " +
+                     std::to_string(most)};
 }
 
 /// Appends to a string.

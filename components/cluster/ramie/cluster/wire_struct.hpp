@@ -63,6 +63,7 @@ struct wire_struct {
       if (!known) r.skip(f.type);
     }
   }
+  static void empty(T& v) { (empty_containers(v.*Members::member), ...); }
   static std::string schema() {
     std::string text;
     ((text += (text.empty() ? "" : " ") + std::to_string(Members::number) + ":" + field_of<Members>::kind()), ...);
