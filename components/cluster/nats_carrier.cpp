@@ -32,6 +32,12 @@ struct ears {
   carrier_events events;
   bool open = false;
   std::atomic<bool> connected{true};
+  // As the server says at each connection: libnats' own number is behind a lock that it holds while it connects.
+  std::atomic<std::size_t> frame_most{0};
+
+  void ask_limit(natsConnection* nc) {
+    frame_most = static_cast<std::size_t>(std::max<std::int64_t>(natsConnection_GetMaxPayload(nc), 0));
+  }
 };
 using ears_ref = std::shared_ptr<ears>;
 
@@ -54,7 +60,7 @@ std::string text_of(const node_address& a) { return a.name + "." + std::to_strin
 
 std::optional<node_address> address_of(std::string_view name, std::string_view incarnation) {
   node_address a{std::string{name}, 0};
-  if (name.empty() || incarnation.empty() || incarnation.size() > 19) return std::nullopt;
+  if (!is_word(name, node_name_most) || incarnation.empty() || incarnation.size() > 19) return std::nullopt;
   for (const char c : incarnation) {
     if (c < '0' || c > '9') return std::nullopt;
     a.incarnation = a.incarnation * 10 + static_cast<std::uint64_t>(c - '0');
@@ -103,8 +109,9 @@ void on_refusal(natsConnection* /*nc*/, natsSubscription* /*sub*/, natsMsg* msg,
 }
 
 void on_disconnected(natsConnection* /*nc*/, void* closure) { (*static_cast<ears_ref*>(closure))->connected = false; }
-void on_reconnected(natsConnection* /*nc*/, void* closure) {
+void on_reconnected(natsConnection* nc, void* closure) {
   const ears_ref& e = *static_cast<ears_ref*>(closure);
+  e->ask_limit(nc);
   e->connected = true;
   const std::lock_guard guard{e->lock};
   if (e->open) e->events.reconnected();
@@ -153,6 +160,7 @@ class nats_carrier final : public carrier {
     // Before OpenSSL's end of the process, which frees what libnats' last threads may still use.
     static const int registered = std::atexit([] { nats_CloseAndWait(1000); });
     static_cast<void>(registered);
+    ears_->ask_limit(connection);
     if (frame_most() < frame_least)
       throw cluster_error{"ramie: cluster: nats-server at " + without_secrets(o.url) + " takes messages of " +
                           std::to_string(frame_most()) + " bytes (max_payload); nodes need at least " +
@@ -203,7 +211,7 @@ class nats_carrier final : public carrier {
   }
 
   [[nodiscard]] std::size_t frame_most() const noexcept override {
-    return static_cast<std::size_t>(std::max<std::int64_t>(natsConnection_GetMaxPayload(connection_.get()), 0));
+    return ears_->frame_most.load(std::memory_order_relaxed);
   }
   void send(const node_address& to, std::string_view frame, bool probe) noexcept override {
     if (!ears_->connected.load(std::memory_order_relaxed)) return;

@@ -179,7 +179,8 @@ struct cluster_core final : std::enable_shared_from_this<cluster_core>, wire_ref
   any_actor in(const record& what) override;
   /// Bytes that a message may have: of a frame some are for what goes along.
   [[nodiscard]] std::size_t message_most() const noexcept {
-    return std::min(wire_limits::message_bytes, net->frame_most() - (std::size_t{16} << 10));
+    constexpr std::size_t around = std::size_t{16} << 10;
+    return std::min(wire_limits::message_bytes, std::max(net->frame_most(), 2 * around) - around);
   }
 
   std::shared_ptr<peer> peer_of(const node_address& a);  // on a worker

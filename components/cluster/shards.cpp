@@ -168,6 +168,7 @@ class shards_core final : public closable,
       const std::lock_guard guard{lock_};
       if (shard >= seen_.of.size() || seen_.of[shard] == 0) return std::nullopt;
       const shard_owner& o = seen_.owners[seen_.of[shard] - 1];
+      if (!is_word(o.node, node_name_most)) return std::nullopt;  // somebody else has written the table
       at = {o.node, o.incarnation, o.gate, std::string{type_of<shard_gate>().name()}, 0};
     }
     const any_actor found = cluster->in(at);

@@ -53,6 +53,8 @@ struct exchange {
     rs.has_type_ = rs.has_encoding_ = rs.may_compress_ = false;
   }
 
+  [[nodiscard]] bool has_ended() const noexcept { return rs.state_ == response::state::ended; }
+
   [[nodiscard]] bool is_head() const noexcept { return rq.method() == "HEAD"; }
 
   request rq;

@@ -72,7 +72,14 @@ TEST(http_failures, of_handlers_are_answered_and_end_nothing_else) {
         fail();
         rs.send("it has not failed");
       });
-    s.get("/status", [](request&, response&) { throw status_error{418, "a teapot"}; });
+    s.get("/status", [](request&, response& rs) {
+      rs.header("retry-after", "120");
+      throw status_error{503, "later"};
+    });
+    s.get("/whole", [](request&, response& rs) {
+      rs.send("whole");
+      throw 42;
+    });
     s.get("/slow", [&](request&, response& rs) {
       begun.set();
       go.wait();
@@ -93,8 +100,13 @@ TEST(http_failures, of_handlers_are_answered_and_end_nothing_else) {
     }
     EXPECT_EQ(heard.paths().size(), before + failures().size()) << way;
     EXPECT_EQ(heard.paths().back(), failures().back().first) << way;
-    EXPECT_EQ(c.get(base + "/status").status(), 418) << way;
+    auto later = c.get(base + "/status");
+    EXPECT_EQ(later.status(), 503) << way;
+    EXPECT_EQ(later.header("retry-after"), "120") << way;
+    EXPECT_EQ(later.body(), "later\n") << way;
     EXPECT_EQ(heard.paths().size(), before + failures().size()) << way << ": a status is no failure";
+    EXPECT_EQ(c.get(base + "/whole").body(), "whole") << way;
+    EXPECT_EQ(heard.paths().size(), before + failures().size() + 1) << way;
     go.set();
     EXPECT_EQ(slow.join(), "slow") << way;
     begun.reset();

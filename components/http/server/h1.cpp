@@ -255,8 +255,9 @@ std::size_t h1_exchange::read_body(std::span<std::byte> into) {
         throw status_error{408, "the body did not come in time"};
       }
       if (more == 0) {
-        over_ = true;
-        throw net::io_error{"HTTP body", net::io_errc::unexpected_end};
+        // The client may still read (RFC 9112, 8).
+        keep_ = false;
+        throw status_error{400, "the body is not whole"};
       }
     } else if (ec) {
       keep_ = false;

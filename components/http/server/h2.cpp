@@ -149,7 +149,11 @@ void h2_exchange::queue_pieces(std::span<const std::byte>& part) {
       }
     }
     c_.flush();
-    if (full && !drained_.wait_for(limits.write_time)) throw timeout_error{"ramie: http: the client does not read"};
+    if (full && !drained_.wait_for(limits.write_time)) {
+      const std::lock_guard locked{c_.lock_};
+      unread_ = true;
+      throw timeout_error{"ramie: http: the client does not read"};
+    }
   } while (!part.empty());
 }
 
@@ -429,7 +433,7 @@ bool h2_exchange::is_unfinished() const {
 
 bool h2_exchange::is_over() const noexcept {
   const std::lock_guard locked{c_.lock_};
-  return closed_ || c_.c_.is_broken();
+  return closed_ || unread_ || c_.c_.is_broken();
 }
 
 void h2_connection::handle(h2_exchange& x) {

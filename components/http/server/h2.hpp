@@ -62,7 +62,7 @@ class h2_exchange final : public exchange {
   std::string in_, out_;
   std::size_t out_at_ = 0;
   std::optional<std::uint64_t> left_;  // of a body whose length is known
-  bool request_ended_ = false, response_ended_ = false, closed_ = false, running_ = false;
+  bool request_ended_ = false, response_ended_ = false, closed_ = false, running_ = false, unread_ = false;
   event arrived_{event_reset::automatic}, drained_{event_reset::automatic};
 };
 

@@ -199,9 +199,12 @@ void server_core::handle(exchange& x) {
     return;
   } catch (const status_error& e) {
     if (x.is_over()) throw;
-    status = e.status();
-    text = e.what();
-    if (x.rs.has_begun()) failure = std::current_exception();
+    if (x.rs.has_begun() || e.status() < 200 || e.status() > 599) {
+      failure = std::current_exception();
+    } else {
+      status = e.status();
+      text = e.what();
+    }
   } catch (...) {
     // The client or the server has ended it; all else, whatever its type, is the handler's own.
     if (x.is_over() || this_fiber::stop_requested()) throw;
@@ -210,9 +213,10 @@ void server_core::handle(exchange& x) {
   if (failure) {
     if (x.is_upgraded() && ends_connections(failure)) std::rethrow_exception(failure);
     tell(x.rq, failure);
+    if (!x.is_upgraded() && x.has_ended()) return;  // the response was whole before
   }
   if (x.rs.has_begun()) throw net::io_error{"HTTP response", net::io_errc::unexpected_end};
-  x.begin_anew();
+  if (failure) x.begin_anew();  // a status_error may go with headers
   answer_failure(x.rs, status, text.c_str());
 }
 
