@@ -433,7 +433,7 @@ bool h2_exchange::is_unfinished() const {
 
 bool h2_exchange::is_over() const noexcept {
   const std::lock_guard locked{c_.lock_};
-  return closed_ || unread_ || c_.c_.is_broken();
+  return (closed_ && !response_ended_) || unread_ || c_.c_.is_broken();
 }
 
 void h2_connection::handle(h2_exchange& x) {
