@@ -63,7 +63,8 @@ class request {
   [[nodiscard]] std::optional<std::string_view> cookie(std::string_view name) const noexcept;
 
   /// The next bytes of the body; 0 at its end. The client is held up while nobody reads. Suspends. Throws status_error
-  /// (408 if nothing comes for server_limits::body_idle, 413 beyond `body_most`, 400 if it is broken or not whole), io_error, `cancelled`.
+  /// (408 if nothing comes for server_limits::body_idle, 413 beyond `body_most`, 400 if it is broken or not whole),
+  /// io_error, `cancelled`.
   std::size_t read_some(std::span<std::byte> into);
   /// All that is left of the body. Same; 413 if that is more than `most` bytes.
   [[nodiscard]] std::string body(std::size_t most = SIZE_MAX);
