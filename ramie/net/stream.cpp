@@ -6,6 +6,7 @@
 #include <ramie/task/io_wait.hpp>
 
 #include <netinet/in.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -263,6 +264,14 @@ std::size_t socket_stream::peek(std::span<std::byte> into, std::source_location 
       [](system::result) { return false; });
   system::check(reading, n);
   return static_cast<std::size_t>(n);
+}
+
+peer_state socket_stream::peer_is() const noexcept {
+  if (handle_.get() == nullptr) return peer_state::is_gone;
+  const possible_use during{*handle_};
+  if (!during) return peer_state::is_gone;
+  if (!system::is_ready(handle_.fd(), POLLRDHUP)) return peer_state::sends;
+  return system::is_ready(handle_.fd(), 0) ? peer_state::is_gone : peer_state::ended;  // POLLERR and POLLHUP unasked
 }
 
 void tcp_stream::reset() noexcept {

@@ -111,6 +111,12 @@ class stream {
   kind kind_ = kind::socket;
 };
 
+enum class peer_state : unsigned char {
+  sends,   ///< as far as is known
+  ended,   ///< it has closed its write side, or itself: what it sent before may be unread, and it may still read
+  is_gone  ///< nothing goes either way: reset, failed, both sides shut down, or closed here
+};
+
 /// A stream over a socket: both ends read and write, and each direction can be ended alone.
 class socket_stream : public stream {
  public:
@@ -125,6 +131,9 @@ class socket_stream : public stream {
   void shutdown_read();
   /// As read_some, but leaves the bytes where they are: the next read gets them, too.
   std::size_t peek(std::span<std::byte> into, std::source_location where = std::source_location::current());
+  /// Without a read, so while another fiber does something else for the peer. Two system calls at most. Any thread;
+  /// does not suspend.
+  [[nodiscard]] peer_state peer_is() const noexcept;
   [[nodiscard]] endpoint local() const;  // throws io_error
   [[nodiscard]] endpoint peer() const;   // throws io_error
 

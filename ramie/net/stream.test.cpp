@@ -137,6 +137,40 @@ TEST(net_streams, end_each_direction_alone) {
   });
 }
 
+TEST(net_streams, tell_whether_the_peer_is_there) {
+  with_workers([] {
+    for (const bool local : {true, false}) {
+      const auto test = [](auto a, auto b) {
+        EXPECT_EQ(b.peer_is(), peer_state::sends);
+        a.write_all("unread");
+        EXPECT_EQ(b.peer_is(), peer_state::sends);
+        a.shutdown_write();
+        while (b.peer_is() == peer_state::sends) this_fiber::yield();  // it comes over the loopback
+        EXPECT_EQ(b.peer_is(), peer_state::ended);
+        EXPECT_EQ(a.peer_is(), peer_state::sends);
+        EXPECT_EQ(read_all(b), "unread");  // nothing was taken
+        EXPECT_EQ(b.peer_is(), peer_state::ended);
+        b.shutdown_write();
+        EXPECT_EQ(b.peer_is(), peer_state::is_gone);
+        b.close();
+        EXPECT_EQ(b.peer_is(), peer_state::is_gone);
+      };
+      if (local) {
+        auto [a, b] = unix_stream::pair();
+        test(std::move(a), std::move(b));
+      } else {
+        auto [a, b] = tcp_pair();
+        test(std::move(a), std::move(b));
+      }
+    }
+    auto [a, b] = tcp_pair();
+    a.reset();
+    while (b.peer_is() == peer_state::sends) this_fiber::yield();  // it comes over the loopback
+    EXPECT_EQ(b.peer_is(), peer_state::is_gone);
+    EXPECT_EQ(tcp_stream{}.peer_is(), peer_state::is_gone);
+  });
+}
+
 TEST(net_streams, give_data_and_end_that_come_together) {
   with_workers([] {
     for (int i = 0; i < 200; ++i) {
