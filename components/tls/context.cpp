@@ -84,7 +84,9 @@ server_files::server_files(const server_options& options) : alpn{alpn_on_wire(op
   SSL_CTX* first = contexts.front().get();
   SSL_CTX_set_tlsext_servername_callback(first, &choose_certificate);
   SSL_CTX_set_tlsext_servername_arg(first, this);
-  if (!alpn.empty()) SSL_CTX_set_alpn_select_cb(first, &choose_protocol, this);
+  if (alpn.empty()) return;
+  // The chosen certificate's is asked.
+  for (const owned_context& c : contexts) SSL_CTX_set_alpn_select_cb(c.get(), &choose_protocol, this);
 }
 
 void server_files::share_ticket_keys_of(const server_files& other) {

@@ -20,7 +20,7 @@ struct server_files {
   explicit server_files(const server_options& options);
   void share_ticket_keys_of(const server_files& other);
 
-  std::vector<owned_context> contexts;  // one a certificate; the first one's callbacks choose
+  std::vector<owned_context> contexts;  // one a certificate; the first one's callback chooses among them
   std::string alpn;
 
  private:

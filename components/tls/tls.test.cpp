@@ -147,11 +147,16 @@ TEST(tls, a_server_with_several_certificates_shows_the_one_that_is_asked_for) {
   shop.write(files.folder / "shop.pem", files.folder / "shop.key");
   server_options options = served(files);
   options.certificates.push_back({files.folder / "shop.pem", files.folder / "shop.key"});
+  options.alpn = {"h2", "http/1.1"};
+  client_options any = trusting(files);
+  any.alpn = {"http/1.1", "h2"};
   ramie::run([&] {
     const server_context server{options};
-    const client_context client{trusting(files)};
+    const client_context client{any};
     const auto shown = [&](const std::string& name) {
-      return connected(client, server, name).client.details().peer_subject;
+      const ends both = connected(client, server, name);
+      EXPECT_EQ(both.client.details().alpn, "h2") << name;  // whatever the certificate
+      return both.client.details().peer_subject;
     };
     EXPECT_EQ(shown("localhost"), "CN=localhost");
     EXPECT_EQ(shown("shop.test"), "CN=shop");
