@@ -38,16 +38,6 @@ bool is_secret(std::string_view name) noexcept {
   return name == "authorization" || name == "cookie" || name == "proxy-authorization";
 }
 
-/// Where a redirect leads. Throws invalid_argument if that is no URL.
-std::string resolved(const url& from, std::string_view location) {
-  if (location.find("://") != std::string_view::npos) return std::string{location};
-  if (location.starts_with("//")) return from.scheme + ":" + std::string{location};
-  const std::string base = from.scheme + "://" + from.authority();
-  if (location.starts_with('/')) return base + std::string{location};
-  const std::string path = from.target.substr(0, from.target.find('?'));
-  return base + path.substr(0, path.rfind('/') + 1) + std::string{location};
-}
-
 /// So that its connection is kept.
 void skip_body(transfer& t) {
   constexpr std::size_t most = 64 * 1024;  // more is not worth a connection; a guess

@@ -28,15 +28,12 @@ class scripted {
               c.write_all(answer);
             }
             c.shutdown_write();
-            closed_.set();
           }
         })} {}
   [[nodiscard]] std::string url() const { return "http://" + listener_.local().to_string() + "/"; }
-  void wait_until_closed() { closed_.wait(); }
 
  private:
   net::tcp_listener listener_ = on_any_port();
-  event closed_;
   join_handle<void> fiber_;
 };
 
@@ -92,6 +89,7 @@ TEST(http_client, follows_redirects_and_keeps_secrets_to_the_first_host) {
       rs.send(rq.query("d").value() + std::string{rq.header("authorization").value_or("-")});
     });
     s.get("/away", [&](request&, response& rs) { rs.redirect(base_of(there) + "/", 307); });
+    s.get("/login", [](request&, response& rs) { rs.redirect("../a/c?d=http://x/"); });
     s.get("/loop", [](request&, response& rs) { rs.redirect("/loop"); });
     s.get("/ftp", [](request&, response& rs) { rs.redirect("ftp://x/"); });
     s.post("/", [](request& rq, response& rs) {
@@ -104,6 +102,7 @@ TEST(http_client, follows_redirects_and_keeps_secrets_to_the_first_host) {
     client_response r = c.request(base_of(at) + "/a/b", secret);
     EXPECT_EQ(r.url(), base_of(at) + "/a/c?d=e");
     EXPECT_EQ(r.body(), "eplum");
+    EXPECT_EQ(c.request(base_of(at) + "/login", secret).url(), base_of(at) + "/a/c?d=http://x/");
     EXPECT_EQ(c.request(base_of(at) + "/away", secret).body(), "kept");
     EXPECT_THROW(static_cast<void>(c.get(base_of(at) + "/loop")), net::io_error);
     EXPECT_THROW(static_cast<void>(c.get(base_of(at) + "/ftp")), net::io_error);
@@ -116,10 +115,9 @@ TEST(http_client, repeats_what_may_be_repeated_if_a_kept_connection_has_ended) {
   for (const bool post : {false, true}) {
     SCOPED_TRACE(post);
     ramie::run([&] {
-      scripted s{{{answer}, {answer}}};
+      scripted s{{{answer, ""}, {answer}}};  // it takes the second request, and ends
       client c;
       EXPECT_EQ(c.get(s.url()).body(), "ok");
-      s.wait_until_closed();
       if (post) {
         EXPECT_THROW(static_cast<void>(c.post(s.url(), "x")), net::io_error);
       }
@@ -152,6 +150,65 @@ TEST(http_client, knows_where_a_body_ends_or_refuses) {
     EXPECT_EQ(refused("HTTP/1.1 101 Switching Protocols\r\n\r\n"), std::errc::protocol_error);
     EXPECT_EQ(refused(ok + "x: " + std::string(100'000, 'y') + "\r\n\r\n"), std::errc::protocol_error);
     EXPECT_EQ(refused(""), net::io_errc::unexpected_end);
+  });
+}
+
+TEST(http_client, reads_heads_strictly) {
+  ramie::run([] {
+    const std::string ok = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n";
+    const auto header = [](const std::string& answer) {
+      scripted s{{{answer}}};
+      const client_response r = client{}.get(s.url());
+      return std::string{r.header("x").value_or("-")};
+    };
+    EXPECT_EQ(header(ok + "x: a\r\n  b\r\n\tc\r\n\r\n"), "a    b  \tc");  // folded (RFC 9112, 5.2)
+    EXPECT_EQ(header(ok + "x: a\r\n \r\n\r\n"), "a");
+    for (const std::string& broken :
+         {ok + "x: a\nb: c\r\n\r\n", ok + "x: a\rb\r\n\r\n", ok + std::string("x: \0\r\n\r\n", 8),
+          ok + "x: \x01\r\n\r\n", ok + "x : a\r\n\r\n", std::string{"HTTP/1.1 200 OK\r\n x: a\r\n\r\n"},
+          std::string{"HTTP/1.1 200 OK\r\ncontent-length: 5, 5\r\n\r\nhello"}})
+      EXPECT_EQ(net::code_of([&] { header(broken); }), std::errc::protocol_error) << broken;
+  });
+}
+
+TEST(http_client, what_comes_unasked_answers_nothing) {
+  ramie::run([] {
+    net::tcp_listener l = on_any_port();
+    event said;
+    auto serves = spawn([&] {
+      std::array<std::byte, 4096> part;
+      net::tcp_stream a = l.accept();
+      static_cast<void>(a.read_some(part));
+      a.write_all("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfirst");
+      this_fiber::sleep_for(20ms);
+      a.write_all("HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nunasked");
+      said.set();
+      net::tcp_stream b = l.accept();
+      static_cast<void>(b.read_some(part));
+      b.write_all("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecond");
+    });
+    client c;
+    const std::string url = "http://" + l.local().to_string();
+    EXPECT_EQ(c.get(url).body(), "first");
+    said.wait();
+    this_fiber::sleep_for(20ms);  // the kernel has it; the poller looks
+    EXPECT_EQ(c.get(url).body(), "second");
+    serves.join();
+  });
+}
+
+TEST(http_client, old_connections_to_other_hosts_are_closed) {
+  net::with_workers([] {
+    server a, b;
+    for (server* s : {&a, &b}) s->get("/", [](request&, response& rs) { rs.send("hello"); });
+    const served at_a{a}, at_b{b};
+    client c{{.idle = 20ms}};
+    EXPECT_EQ(c.get(base_of(at_a)).body(), "hello");
+    EXPECT_EQ(a.statistics().open, 1u);
+    while (a.statistics().open != 0) {
+      this_fiber::sleep_for(5ms);
+      EXPECT_EQ(c.get(base_of(at_b)).body(), "hello");
+    }
   });
 }
 

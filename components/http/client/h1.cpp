@@ -1,13 +1,16 @@
 // How the end of a response's body is known (RFC 9112, 6.3), and when a connection may be used again:
 //
-//  C1 No body: the answer to HEAD, 204, 304. Chunks, or one length, by the same parser as a server's; neither: up to the
-//     end of the connection, which is then over. Both are refused.
+//  C1 No body: the answer to HEAD, 204, 304. Chunks, or one length, judged as a server's; neither: up to the end of the
+//     connection, which is then over. Both are refused.
 //  C2 A connection is kept if the body was read to its end, nothing came behind it, and neither side said "close".
 #include "client/pool.hpp"
+#include "wire/body.hpp"
 #include "wire/parser.hpp"
 #include "wire/text.hpp"
 
 #include <ramie/runtime.hpp>
+
+#include <algorithm>
 
 namespace ramie::http {
 
@@ -16,11 +19,14 @@ namespace {
 class response_parser final : public message_parser<false> {
  public:
   using message_parser::message_parser;
-  int status = 0;
+  int status = 0, version = 11;
 
  private:
   void on_request_impl(beast::http::verb, view, view, int, error_code&) override {}
-  void on_response_impl(int code, view, int, error_code&) override { status = code; }
+  void on_response_impl(int code, view, int v, error_code&) override {
+    status = code;
+    version = v;
+  }
 };
 
 class h1_transfer final : public transfer {
@@ -34,13 +40,15 @@ class h1_transfer final : public transfer {
   [[nodiscard]] bool has_begun() const noexcept { return !head_.empty() || !w_->input().empty(); }
 
  private:
+  [[nodiscard]] bool parse_head(bool to_head);
+  void judge_body(bool to_head);
   void end();
 
   std::shared_ptr<client_pool> of_;
   std::string key_, head_;
   std::unique_ptr<wire> w_;  // null once the body has ended
-  std::unique_ptr<response_parser> parser_;
-  bool to_eof_ = false;
+  body_reader body_;
+  bool keep_ = false, is_1_0_ = false;
 };
 
 void h1_transfer::send(const outgoing& what) {
@@ -66,56 +74,76 @@ void h1_transfer::read_head(std::string_view method) {
       }
     head_.assign(w_->input().substr(0, end + 4));
     w_->consume(end + 4);
-    fields.clear();
-    parser_ = std::make_unique<response_parser>(fields, o.headers_most);
-    parser_->skip(method == "HEAD");
-    beast::error_code ec;
-    parser_->put(boost::asio::const_buffer{head_.data(), head_.size()}, ec);
-    if (ec && ec != beast::http::error::need_more) refuse_response("its head is broken");
-    if (!parser_->is_header_done()) refuse_response("its head is broken");
-    if (parser_->status == 101) refuse_response("an upgrade that was not asked for");
-  } while (parser_->status < 200);
-  status = parser_->status;
+    if (!parse_head(method == "HEAD")) refuse_response("its head is broken");
+    if (status == 101) refuse_response("an upgrade that was not asked for");
+  } while (status < 200);
+  judge_body(method == "HEAD");
+  if (body_.is_done()) end();
+}
+
+/// RFC 9112, 5.2: a client reads what is folded. In place, as fields are views; never into the first line.
+void unfold(std::string& head) noexcept {
+  for (std::size_t i = head.find("\r\n") + 2; (i = head.find("\r\n", i)) != std::string::npos; i += 2)
+    if (head[i + 2] == ' ' || head[i + 2] == '\t') head[i] = head[i + 1] = ' ';
+}
+
+bool h1_transfer::parse_head(bool to_head) {
+  unfold(head_);
+  fields.clear();
+  if (!has_whole_lines(head_)) return false;
+  response_parser parser{fields, of_->options.headers_most};
+  parser.skip(to_head);
+  if (!parser.parse(head_)) return false;
+  status = parser.status;
+  keep_ = parser.keep_alive();
+  is_1_0_ = parser.version < 11;
+  return std::all_of(fields.begin(), fields.end(), [](const header_field& f) { return is_field_value(f.value); });
+}
+
+/// C1.
+void h1_transfer::judge_body(bool to_head) {
   int lengths = 0, codings = 0;
+  std::optional<std::uint64_t> length;
   for (const header_field& f : fields) {
-    lengths += same_name(f.name, "content-length") ? 1 : 0;
+    if (same_name(f.name, "content-length")) {
+      ++lengths;
+      length = parse_number(f.value);
+      if (!length) refuse_response("a content-length that is no number");
+    }
     if (same_name(f.name, "transfer-encoding")) {
       ++codings;
       if (!same_name(f.value, "chunked")) refuse_response("a transfer-encoding that is not known");
     }
   }
   if (lengths + codings > 1) refuse_response("more than one length");
-  to_eof_ = parser_->need_eof();
-  if (parser_->is_done()) end();
+  if (codings != 0 && is_1_0_) keep_ = false;  // RFC 9112, 6.1
+  if (to_head || status == 204 || status == 304) body_ = {};
+  else if (codings != 0) body_ = body_reader::in_chunks();
+  else if (length) body_ = body_reader::of_length(*length);
+  else body_ = body_reader::to_end_of_connection();
 }
 
 /// C2.
 void h1_transfer::end() {
   if (w_ == nullptr) return;
   std::unique_ptr<wire> used = std::move(w_);
-  if (parser_->keep_alive() && !to_eof_ && used->input().empty()) of_->keep(key_, std::move(used));
+  if (keep_ && !body_.ends_with_connection() && used->input().empty()) of_->keep(key_, std::move(used));
 }
 
 std::size_t h1_transfer::read(std::span<std::byte> into) {
   if (w_ == nullptr || into.empty()) return 0;
-  response_parser& p = *parser_;
-  p.into = into;
-  p.taken = 0;
-  while (p.taken == 0 && !p.is_done()) {
-    beast::error_code ec = beast::http::error::need_more;
-    if (const std::string_view there = w_->input(); !there.empty())
-      w_->consume(p.put(boost::asio::const_buffer{there.data(), there.size()}, ec));
-    if (ec == beast::http::error::need_more) {
-      if (w_->fill(of_->options.response_time) != 0) continue;
-      if (!to_eof_) throw net::io_error{"HTTP body", net::io_errc::unexpected_end};
-      p.put_eof(ec);
-    } else if (ec) {
-      refuse_response("its body is broken");
-    }
+  for (;;) {
+    const body_reader::progress p = body_.put(w_->input(), into);
+    w_->consume(p.used);
+    if (body_.is_broken()) refuse_response("its body is broken");
+    if (p.data != 0) return p.data;
+    if (body_.is_done()) break;
+    if (w_->fill(of_->options.response_time) != 0) continue;
+    if (!body_.ends_with_connection()) throw net::io_error{"HTTP body", net::io_errc::unexpected_end};
+    break;
   }
-  const std::size_t n = p.taken;
-  if (p.is_done() && n == 0) end();
-  return n;
+  end();
+  return 0;
 }
 
 }  // namespace

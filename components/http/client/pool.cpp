@@ -5,6 +5,8 @@
 
 #include <ramie/runtime.hpp>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace ramie::http {
@@ -55,17 +57,54 @@ bool client_pool::take_shared(host& h, link& into) {
   return false;
 }
 
-bool client_pool::take_idle(host& h, link& into) {
+void client_pool::close_old(std::chrono::steady_clock::time_point now) {
+  std::vector<std::unique_ptr<wire>> old;  // closed without the lock
   const std::lock_guard locked{lock_};
-  if (h.idle.empty()) return false;
-  if (h.idle.back().until <= std::chrono::steady_clock::now()) {
-    h.idle.clear();  // the youngest is too old
+  if (now < look_again_) return;
+  look_again_ = now + options.idle;
+  for (const auto& [key, h] : hosts_) {
+    const auto first_young = std::find_if(h->idle.begin(), h->idle.end(), [&](const auto& k) { return k.until > now; });
+    for (auto k = h->idle.begin(); k != first_young; ++k) old.push_back(std::move(k->w));
+    h->idle.erase(h->idle.begin(), first_young);
+  }
+}
+
+namespace {
+
+/// Nothing has come since the last response: neither the end, nor what would pass for the next one's beginning. What
+/// TLS has, as tickets, is not looked at.
+bool is_silent(wire& w) noexcept {
+  net::socket_stream* const s = w.stream.socket();
+  if (s == nullptr) return true;
+  try {
+    std::array<std::byte, 1> any;
+    return !s->try_read(any);
+  } catch (const net::io_error&) {
     return false;
   }
-  into.w = std::move(h.idle.back().w);
-  h.idle.pop_back();
-  into.is_kept = true;
-  return true;
+}
+
+}  // namespace
+
+bool client_pool::take_idle(host& h, link& into) {
+  for (;;) {
+    std::unique_ptr<wire> w;
+    std::vector<host::kept> old;  // closed without the lock
+    {
+      const std::lock_guard locked{lock_};
+      if (h.idle.empty()) return false;
+      if (h.idle.back().until <= std::chrono::steady_clock::now()) {
+        old.swap(h.idle);  // the youngest is too old
+        return false;
+      }
+      w = std::move(h.idle.back().w);
+      h.idle.pop_back();
+    }
+    if (!is_silent(*w)) continue;
+    into.w = std::move(w);
+    into.is_kept = true;
+    return true;
+  }
 }
 
 void client_pool::keep(const std::string& key, std::unique_ptr<wire> w) noexcept {
@@ -81,6 +120,7 @@ void client_pool::keep(const std::string& key, std::unique_ptr<wire> w) noexcept
 
 client_pool::link client_pool::get(const url& to, const proxy* by, bool fresh) {
   link l;
+  close_old(std::chrono::steady_clock::now());
   const std::shared_ptr<host> h = host_of(key_of(to, by));
   if (!fresh && (take_shared(*h, l) || take_idle(*h, l))) return l;
   const auto connected = [&] { return with_timeout(options.connect_time, [&] { return connect(*h, to, by); }); };

@@ -57,7 +57,7 @@ struct client_pool : std::enable_shared_from_this<client_pool> {
       std::unique_ptr<wire> w;
       std::chrono::steady_clock::time_point until;
     };
-    std::vector<kept> idle;
+    std::vector<kept> idle;  // the oldest first
     std::shared_ptr<h2_client> shared;
     bool speaks_1 = false;
     counting_semaphore<1> connecting{1};
@@ -65,6 +65,8 @@ struct client_pool : std::enable_shared_from_this<client_pool> {
   [[nodiscard]] std::shared_ptr<host> host_of(const std::string& key);
   [[nodiscard]] bool take_shared(host& h, link& into);
   [[nodiscard]] bool take_idle(host& h, link& into);
+  /// Kept connections whose time is over, of all hosts. Once in `idle`.
+  void close_old(std::chrono::steady_clock::time_point now);
   [[nodiscard]] link connect(host& h, const url& to, const proxy* by);
   [[nodiscard]] net::any_stream tunnel(net::any_stream through, const url& to, const proxy& by);
   [[nodiscard]] net::any_stream to_proxy(const url& to, const proxy& by);
@@ -73,7 +75,8 @@ struct client_pool : std::enable_shared_from_this<client_pool> {
 
   std::optional<tls::client_context> context_, proxy_context_;  // made at the first use
   mutex context_lock_;
-  std::mutex lock_;  // of all hosts; nobody suspends under it
+  std::mutex lock_;  // of what follows; nobody suspends under it
+  std::chrono::steady_clock::time_point look_again_;
   std::map<std::string, std::shared_ptr<host>> hosts_;
 };
 

@@ -180,11 +180,12 @@ TEST(inspectors, refuse_what_other_sites_ask_by_a_viewers_browser) {
           ask(page.at(), "GET " + target + " HTTP/1.1\r\nhost: " + host + "\r\nconnection: close\r\n\r\n"));
     };
     for (const char* host : {"evil.example", "127.evil.example", "127.0.0.1.evil.example", "localhost.evil.example",
-                             "localhost.", "[::1].evil.example", "[::2]", "0.0.0.0", "128.0.0.1"}) {
+                             "localhost.", "[::2]", "0.0.0.0", "128.0.0.1"}) {
       EXPECT_EQ(asked_as(host), 403) << host;
       EXPECT_EQ(asked_as(host, "/metrics"), 403) << host;
       EXPECT_EQ(asked_as(std::string{host} + ":80"), 403) << host;
     }
+    EXPECT_EQ(asked_as("[::1].evil.example"), 400);  // it is no host
     for (const char* host : {"localhost", "127.0.0.1", "127.0.0.53:80", "[::1]", "[::1]:8080"})
       EXPECT_EQ(asked_as(host), 200) << host;
   });

@@ -1,6 +1,7 @@
 // Files as responses: conditional requests and ranges (RFC 9110, 13 and 14).
 #include "server/exchange.hpp"
 #include "server/ranges.hpp"
+#include "wire/text.hpp"
 
 #include <openssl/rand.h>
 #include <sys/stat.h>

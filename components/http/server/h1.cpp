@@ -10,6 +10,7 @@
 #include "server/h1.hpp"
 
 #include "wire/parser.hpp"
+#include "wire/text.hpp"
 
 #include <ramie/http/websocket.hpp>
 
@@ -51,8 +52,8 @@ h1_exchange::~h1_exchange() { c_.on_rest = nullptr; }
 
 /// Between two requests.
 void h1_exchange::rest() noexcept {
-  parser_.reset();
   std::string{}.swap(head_);
+  std::string{}.swap(target_);
   std::string{}.swap(held_);
   forget();
 }
@@ -64,38 +65,33 @@ void add_number(std::string& to, std::uint64_t n) {
   to.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr);
 }
 
-/// H1. The status to refuse it with; 0 if it is all right.
-int judge_lines(std::string_view head) noexcept {
-  // A few passes that the compiler and the C library do many bytes at a time.
-  if (head.find('\0') != std::string_view::npos) return 400;
-  std::ptrdiff_t ends = 0;
-  for (std::size_t i = head.find('\n'); i != std::string_view::npos; i = head.find('\n', i + 1), ++ends) {
-    if (i == 0 || head[i - 1] != '\r') return 400;
-    if (i + 1 < head.size() && (head[i + 1] == ' ' || head[i + 1] == '\t')) return 400;
-  }
-  if (std::count(head.begin(), head.end(), '\r') != ends) return 400;  // one that is alone
-  return 0;
-}
+/// What a request is for: RFC 9112, 3.2.
+struct destination {
+  std::string_view path;  // "": "/"
+  std::string_view host;
+};
 
-/// "/a" of "/a" and of "http://host/a", which a server has to understand, too (RFC 9112, 3.2.2); "" if that is for
-/// another host than the header says, or none of these.
-std::string_view own_target(std::string_view target, std::string_view host) noexcept {
-  if (target == "*" || target.starts_with('/')) return target;
+/// Of "/a", and of "http://host/a", which a server has to understand, too, and which tells the host. "*" is for OPTIONS
+/// alone. nullopt: none of these.
+std::optional<destination> destination_of(std::string_view method, std::string_view target,
+                                          std::string_view host) noexcept {
+  if (method == "CONNECT" || target.find('#') != std::string_view::npos) return std::nullopt;
+  if (target.starts_with('/') || (target == "*" && method == "OPTIONS")) return destination{target, host};
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     const std::size_t end = std::min(target.find_first_of("/?"), target.size());
-    if (host.empty() || !same_name(target.substr(0, end), host)) return {};
-    if (end == target.size()) return "/";
-    return target[end] == '/' ? target.substr(end) : std::string_view{};
+    const std::string_view named = target.substr(0, end);
+    if (named.empty() || named.front() == ':' || !is_authority(named)) return std::nullopt;
+    return destination{target.substr(end), named};
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
 
-/// H2. The same.
-int h1_exchange::judge_fields() {
+/// H2. The status to refuse it with; 0 if it is all right.
+int h1_exchange::judge_fields(int version) {
   int hosts = 0, lengths = 0, codings = 0;
   bool more_than_chunked = false;
   std::optional<std::uint64_t> length;
@@ -112,17 +108,17 @@ int h1_exchange::judge_fields() {
     } else if (same_name(f.name, "transfer-encoding")) {
       ++codings;
       more_than_chunked |= !same_name(f.value, "chunked");
-    } else if (same_name(f.name, "expect")) {
+    } else if (same_name(f.name, "expect") && version >= 11) {
       if (!same_name(f.value, "100-continue")) return 417;
       expects_ = true;
     }
     if (!is_field_value(f.value)) return 400;
   }
-  if (hosts > 1 || (hosts == 0 && parser_->version_number >= 11)) return 400;
-  if (host.find_first_of(" \t,/@\\") != std::string_view::npos) return 400;
+  if (hosts > 1 || (hosts == 0 && version >= 11) || !is_authority(host)) return 400;
   if (lengths > 1 || (lengths == 1 && codings != 0) || codings > 1) return 400;
-  if (codings == 1 && (more_than_chunked || parser_->version_number < 11)) return more_than_chunked ? 501 : 400;
+  if (codings == 1 && (more_than_chunked || version < 11)) return more_than_chunked ? 501 : 400;
   set_length(length);
+  body_ = codings == 1 ? body_reader::in_chunks() : body_reader::of_length(length.value_or(0));
   return 0;
 }
 
@@ -151,7 +147,8 @@ bool h1_exchange::read_head() {
     }
     // What has bare line ends may never have a CRLF CRLF.
     if (there.find("\n\n") != std::string_view::npos) return refuse(400);
-    if (end != std::string_view::npos || there.size() >= limits.header_most) return refuse(431);
+    if (end != std::string_view::npos || there.size() >= limits.header_most)
+      return refuse(there.find("\r\n") == std::string_view::npos ? 414 : 431);
     searched = there.size();
     if (!held_.empty()) flush();
     if (!deadline) deadline = std::chrono::steady_clock::now() + limits.header_time;
@@ -176,29 +173,31 @@ bool h1_exchange::refuse(int status) {
 /// The request in `head_`. False: refused.
 bool h1_exchange::parse_head() {
   fields().clear();
-  if (const int status = judge_lines(head_); status != 0) return refuse(status);
-  parser_ = std::make_unique<h1_parser>(fields(), limits.headers_most);
-  beast::error_code ec;
-  parser_->put(boost::asio::const_buffer{head_.data(), head_.size()}, ec);
-  if (ec || !parser_->is_header_done()) {
-    if (parser_->has_too_many_fields) return refuse(431);
-    return refuse(ec == beast::http::error::bad_version ? 505 : 400);
+  if (!has_whole_lines(head_)) return refuse(400);
+  h1_parser parser{fields(), limits.headers_most};
+  if (!parser.parse(head_)) {
+    if (parser.has_too_many_fields) return refuse(431);
+    return refuse(parser.has_bad_version ? 505 : 400);
   }
-  version_ = parser_->version_number;
-  if (const int status = judge_fields(); status != 0) return refuse(status);
-  const std::string_view host = rq.header("host").value_or(""), target = own_target(parser_->target, host);
-  if (target.empty()) return refuse(400);
+  version_ = parser.version_number;
+  if (const int status = judge_fields(version_); status != 0) return refuse(status);
+  const std::optional<destination> to = destination_of(parser.method, parser.target, rq.header("host").value_or(""));
+  if (!to) return refuse(400);
+  if (parser.target.size() > limits.target_most) return refuse(414);
+  std::string_view target = to->path;
+  if (!target.starts_with('/') && target != "*") target = target_.assign("/").append(target);
   const std::optional<std::uint64_t> length = rq.content_length();
-  fresh(parser_->method, target, host, version_, c_.encrypted);
+  fresh(parser.method, target, to->host, version_, c_.encrypted);
   set_length(length);
-  rq_is_head_ = parser_->method == "HEAD";
-  keep_ = parser_->keep_alive() && !c_.core.stopping.load(std::memory_order_relaxed);
+  rq_is_head_ = parser.method == "HEAD";
+  keep_ = parser.keep_alive() && !c_.core.stopping.load(std::memory_order_relaxed);
   chunked_ = false;
   return true;
 }
 
 bool h1_exchange::next() {
   if (!read_head()) return false;
+  c_.note_step();
   if (!parse_head()) return false;
   c_.core.handle(*this);
   if (owed_ != 0) {
@@ -218,14 +217,14 @@ bool h1_exchange::next() {
 
 /// H3.
 bool h1_exchange::skip_body() {
-  if (parser_->is_done()) return true;
+  if (body_.is_done()) return true;
   if (expects_) return false;
   std::vector<std::byte> ignored(4096);  // not on the stack, whose page would be touched by each request
   std::size_t skipped = 0;
   while (skipped <= unread_most) {
     std::size_t n = 0;
     try {
-      n = read_body(ignored);
+      n = read_part(ignored, UINT64_MAX);
     } catch (const error&) {
       return false;
     }
@@ -235,38 +234,39 @@ bool h1_exchange::skip_body() {
   return false;
 }
 
-std::size_t h1_exchange::read_body(std::span<std::byte> into) {
-  if (parser_->is_done() || into.empty()) return 0;
+std::size_t h1_exchange::read_body(std::span<std::byte> into) { return read_part(into, body_most()); }
+
+std::size_t h1_exchange::read_part(std::span<std::byte> into, std::uint64_t most) {
+  if (body_.is_done() || into.empty()) return 0;
   if (expects_ && !rs.has_begun()) held_ += "HTTP/1.1 100 Continue\r\n\r\n";
   expects_ = false;
-  parser_->into = into;
-  parser_->taken = 0;
-  while (parser_->taken == 0 && !parser_->is_done()) {
-    beast::error_code ec = beast::http::error::need_more;
-    if (const std::string_view there = c_.input(); !there.empty())
-      c_.consume(parser_->put(boost::asio::const_buffer{there.data(), there.size()}, ec));
-    if (ec == beast::http::error::need_more) {
-      std::size_t more = 0;
-      flush();
-      try {
-        more = c_.fill(limits.body_idle);
-      } catch (const timeout_error&) {
-        keep_ = false;
-        throw status_error{408, "the body did not come in time"};
-      }
-      if (more == 0) {
-        // The client may still read (RFC 9112, 8).
-        keep_ = false;
-        throw status_error{400, "the body is not whole"};
-      }
-    } else if (ec) {
+  for (;;) {
+    const body_reader::progress p = body_.put(c_.input(), into);
+    c_.consume(p.used);
+    if (body_.is_broken()) {
       keep_ = false;
       c_.core.refused.fetch_add(1, std::memory_order_relaxed);
       throw status_error{400, "the body is broken"};
     }
+    if (body_.announced() > most) throw status_error{413, "the body is longer than " + std::to_string(most) + " bytes"};
+    if (p.data != 0 || body_.is_done()) return p.data;
+    await_more();
   }
-  parser_->into = {};
-  return parser_->taken;
+}
+
+void h1_exchange::await_more() {
+  flush();
+  std::size_t more = 0;
+  try {
+    await_part([&](std::chrono::nanoseconds time) { more = c_.fill(time); });
+  } catch (const timeout_error&) {
+    keep_ = false;
+    throw status_error{408, "the body did not come in time"};
+  }
+  if (more != 0) return;
+  // The client may still read (RFC 9112, 8).
+  keep_ = false;
+  throw status_error{400, "the body is not whole"};
 }
 
 void h1_exchange::send_head(int status, std::string_view fields, std::optional<std::uint64_t> length,
@@ -299,7 +299,9 @@ void h1_exchange::send_head(int status, std::string_view fields, std::optional<s
   const auto bytes = std::as_bytes(std::span{body});
   const bool all = length && *length == body.size();
   owed_ = !length || no_body_ ? 0 : *length - body.size();
-  if (no_body_) {
+  if (no_body_ && !length) {
+    flush_or_hold();  // the handler may go on for ever
+  } else if (no_body_) {
     flush_unless_pipelined(all);
   } else if (bytes.size() <= 16 * 1024) {
     h += body;
@@ -311,7 +313,7 @@ void h1_exchange::send_head(int status, std::string_view fields, std::optional<s
 
 /// With the next request there already, its response can go along.
 void h1_exchange::flush_unless_pipelined(bool complete) {
-  if (complete && keep_ && held_.size() < 16 * 1024 && !c_.input().empty() && parser_->is_done()) return;
+  if (complete && keep_ && held_.size() < 16 * 1024 && !c_.input().empty() && body_.is_done()) return;
   if (complete) flush_or_hold();
 }
 
@@ -389,6 +391,7 @@ bool h1_exchange::send_from_file(int fd, std::uint64_t offset, std::uint64_t siz
       if (n == 0) throw net::io_error{"sendfile", net::io_errc::unexpected_end};
       if (n < 0 && errno != EINTR && errno != EAGAIN)
         throw net::io_error{"sendfile", std::error_code{errno, std::system_category()}};
+      c_.note_step();
       // Also if there is room: a client that is faster must not outlive a stop.
       if (at < end) with_timeout(limits.write_time, [&] { s->wait_writable(); });
     }
@@ -404,12 +407,14 @@ void h1_exchange::become_websocket(const std::function<void(request&, websocket&
   flush();
   upgrade_to_websocket(*this, c_, f, [this] {
     upgraded_ = true;
+    c_.is_watched.store(false, std::memory_order_relaxed);  // its reader sees the end
     keep_ = false;
     end_response();
   });
 }
 
 void serve_1(connection& c) {
+  c.is_watched.store(true, std::memory_order_relaxed);
   h1_exchange x{c};
   while (x.next()) {
   }

@@ -1,15 +1,13 @@
 // A connection of HTTP/1.1, one request after the other.
 #pragma once
 
-#include "server/exchange.hpp"
+#include "server/core.hpp"
+#include "wire/body.hpp"
 
 #include <functional>
-#include <memory>
 #include <string>
 
 namespace ramie::http {
-
-class h1_parser;
 
 class h1_exchange final : public exchange {
  public:
@@ -31,7 +29,9 @@ class h1_exchange final : public exchange {
  private:
   bool read_head();
   bool parse_head();
-  int judge_fields();
+  int judge_fields(int version);
+  std::size_t read_part(std::span<std::byte> into, std::uint64_t most);
+  void await_more();
   bool refuse(int status);
   bool skip_body();
   void rest() noexcept;
@@ -45,7 +45,8 @@ class h1_exchange final : public exchange {
   std::string head_;        // of the request: its method, target and headers are views of it
   std::string held_;        // to be sent
   std::uint64_t owed_ = 0;  // of a body whose length the head has told
-  std::unique_ptr<h1_parser> parser_;
+  std::string target_;      // of the request, if it is not in `head_`
+  body_reader body_;
   int version_ = 11;
   bool upgraded_ = false, busy_ = false, keep_ = true, expects_ = false, chunked_ = false, no_body_ = false,
        rq_is_head_ = false, over_ = false;

@@ -1,9 +1,13 @@
 #include "server/h2.hpp"
 
+#include "wire/text.hpp"
+
+#include <ramie/channel.hpp>
 #include <ramie/http/websocket.hpp>
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace ramie::http {
 
@@ -24,7 +28,8 @@ h2_exchange::h2_exchange(h2_connection& of, std::int32_t id) : exchange{of.c_.co
 
 /// From the lines of the head. False: `refused_` says with what.
 bool h2_exchange::make_request() {
-  std::string_view method, path, authority;
+  std::string_view method, path, authority, host;
+  bool agree = true;  // RFC 9113, 8.3.1
   fields().clear();
   std::optional<std::uint64_t> length;
   for (const auto& [name, value] : lines_) {
@@ -32,10 +37,15 @@ bool h2_exchange::make_request() {
     else if (name == ":path") path = value;
     else if (name == ":authority") authority = value;
     else if (!name.starts_with(':')) fields().push_back({name, value});
-    if (name == "host" && authority.empty()) authority = value;
+    if (name == "host") agree &= std::exchange(host, value).empty();
     if (name == "content-length") length = parse_number(value);
   }
-  if (refused_ == 0 && (path.empty() || (path.front() != '/' && path != "*"))) refused_ = 400;
+  if (authority.empty()) authority = host;
+  else agree &= host.empty() || same_name(host, authority);
+  if (refused_ == 0 && path.size() > limits.target_most) refused_ = 414;
+  const bool is_path = path.starts_with('/') || (path == "*" && method == "OPTIONS");
+  if (refused_ == 0 && (!agree || !is_path || path.find('#') != std::string_view::npos || !is_authority(authority)))
+    refused_ = 400;
   fresh(method, path, authority, 20, c_.c_.encrypted);
   set_length(length);
   is_head_ = method == "HEAD";
@@ -60,7 +70,9 @@ std::size_t h2_exchange::read_body(std::span<std::byte> into) {
       if (request_ended_) return 0;
       if (closed_) gone();
     }
-    if (!arrived_.wait_for(limits.body_idle)) throw status_error{408, "the body did not come in time"};
+    bool came = false;
+    await_part([&](std::chrono::nanoseconds time) { came = arrived_.wait_for(time); });
+    if (!came) throw status_error{408, "the body did not come in time"};
   }
   c_.flush();
   return into.size();
@@ -217,6 +229,7 @@ struct h2_connection::callbacks {
       auto made = std::make_unique<h2_exchange>(c, f->hd.stream_id);
       nghttp2_session_set_stream_user_data(s, f->hd.stream_id, made.get());
       c.streams_[f->hd.stream_id] = std::move(made);
+      c.c_.end_rest();
       return 0;
     } catch (const std::bad_alloc&) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -402,7 +415,9 @@ void h2_connection::end_if_drained() {
   bool over;
   {
     const std::lock_guard locked{lock_};
-    over = leaving_ && streams_.empty() && !to_look_again_;
+    const bool drained = streams_.empty() && !to_look_again_;
+    over = drained && leaving_;
+    if (drained && newest_ > 0) c_.begin_rest();
   }
   if (over) c_.stream.close();
 }
@@ -500,7 +515,7 @@ void h2_connection::run() {
   scope fibers;
   fibers_ = &fibers;
   fibers.spawn([this] {
-    c_.core.stopped.wait();
+    select(on_ready(c_.core.stopped), on_ready(c_.leaves));
     try {
       say_good_bye();
     } catch (const error&) {

@@ -16,7 +16,7 @@
 //  S5 A stream is deleted when nghttp2 has closed it and its handler has ended.
 #pragma once
 
-#include "server/exchange.hpp"
+#include "server/core.hpp"
 #include "wire/h2_session.hpp"
 
 #include <chrono>

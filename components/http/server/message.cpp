@@ -1,6 +1,8 @@
 #include "server/coding.hpp"
 #include "server/exchange.hpp"
+#include "wire/text.hpp"
 
+#include <ramie/fiber.hpp>
 #include <ramie/http/message.hpp>
 
 #include <array>
@@ -23,6 +25,7 @@ void exchange::fresh(std::string_view method, std::string_view target, std::stri
   rq.encrypted_ = encrypted;
   rq.body_most_ = limits.body_most;
   rq.body_read_ = 0;
+  awaited_ = {};
   rs.status_ = 200;
   rs.fields_.clear();
   rs.has_type_ = rs.has_encoding_ = rs.may_compress_ = false;
@@ -175,6 +178,10 @@ void response::write(std::span<const std::byte> part) {
     if (!has_type_) fields_ += "content-type: text/plain; charset=utf-8\r\n";
     state_ = state::streaming;
     by_->send_head(status_, fields_, std::nullopt, {});
+  }
+  if (by_->is_head()) {  // nothing is sent, so nothing else would let others run, or see a stop
+    this_fiber::yield();
+    this_fiber::throw_if_stopped();
   }
   by_->send_part(part);
 }

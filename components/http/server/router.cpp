@@ -1,4 +1,6 @@
-#include "server/exchange.hpp"
+#include "server/router.hpp"
+
+#include "wire/text.hpp"
 
 #include <utility>
 

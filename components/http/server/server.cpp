@@ -1,4 +1,4 @@
-#include "server/exchange.hpp"
+#include "server/core.hpp"
 
 #include <ramie/channel.hpp>
 #include <ramie/http/websocket.hpp>
@@ -12,47 +12,6 @@
 
 namespace ramie::http {
 
-// ---- connections ---------------------------------------------------------------------------------------------------
-
-connection::connection(server_core& of, net::any_stream s, newcomer* from, bool is_encrypted)
-    : wire{std::move(s), of.limits.header_most, of.limits.write_time}, core{of}, encrypted{is_encrypted}, from_{from} {
-  const std::lock_guard locked{core.lock};
-  core.all.insert(this);
-}
-
-connection::~connection() {
-  const std::lock_guard locked{core.lock};
-  core.all.erase(this);
-}
-
-void newcomer::join_queue(server_core& of) {
-  {
-    const std::lock_guard locked{of.lock};
-    place_ = of.unfinished.insert(of.unfinished.end(), this);
-    queue_of_ = &of;
-  }
-  of.displace_oldest(of.limits.unfinished_most);
-}
-
-void newcomer::leave_queue() noexcept {
-  if (queue_of_ == nullptr) return;
-  const std::lock_guard locked{queue_of_->lock};
-  if (place_) queue_of_->unfinished.erase(*place_);
-  place_.reset();
-}
-
-void server_core::displace_oldest(std::size_t most) noexcept {
-  const std::lock_guard locked{lock};
-  if (unfinished.size() <= most) return;
-  newcomer& oldest = *unfinished.front();
-  unfinished.pop_front();
-  oldest.place_.reset();
-  displaced.fetch_add(1, std::memory_order_relaxed);
-  oldest.close();  // under the lock, so that it is still there
-}
-
-// ---- the server ----------------------------------------------------------------------------------------------------
-
 server_core::server_core(const server_limits& l) : limits{l}, room{static_cast<std::ptrdiff_t>(l.connections_most)} {}
 
 namespace {
@@ -65,6 +24,7 @@ void check(const server_limits& l) {
   if (l.header_most < 512)
     throw invalid_argument{"ramie: http: server_limits: header_most is " + std::to_string(l.header_most) +
                            "; it has to be at least 512"};
+  positive("target_most", l.target_most);
   positive("headers_most", l.headers_most);
   positive("connections_most", l.connections_most);
   positive("unfinished_most", l.unfinished_most);
@@ -178,6 +138,10 @@ void server_core::handle(exchange& x) {
   int status = 500;
   std::string text = "this went wrong";
   try {
+    if (x.rq.target() == "*") {  // of OPTIONS: whether there is a server
+      x.rs.status(204).send({});
+      return;
+    }
     const std::string others =
         routes.match(x.rq.method(), x.rq.path(), [&](const route& r, const std::vector<std::string>& parameters) {
           if (r.upgraded) {
@@ -235,7 +199,7 @@ void server_core::run(net::any_stream s, newcomer* from, bool encrypted, bool mu
   connection c{*this, std::move(s), from, encrypted};
   connections.fetch_add(1, std::memory_order_relaxed);
   const counted_while_it_lives here{open};
-  try {
+  const auto serve = [&] {
     if (stopping.load()) c.end_if_idle();
     bool is_2 = must_be_2 || (limits.versions == http_versions::only_2 && !encrypted);
     if (!is_2 && limits.versions == http_versions::automatic && c.fill(limits.idle) != 0) {
@@ -249,6 +213,9 @@ void server_core::run(net::any_stream s, newcomer* from, bool encrypted, bool mu
     else if (limits.versions != http_versions::only_2) serve_1(c);
     c.stream.shutdown_write();
     linger(c);
+  };
+  try {
+    c.life.run(serve);
   } catch (const cancelled&) {
     if (this_fiber::stop_requested()) throw;
   } catch (...) {
@@ -270,17 +237,14 @@ void server_core::accept_all(net::tcp_listener& from, Serve serve) {
     leave();
   };
   scope fibers;
+  fibers.spawn([this] { look_round(); });
   while (!stopping.load()) {
     net::tcp_stream accepted;
     bool stop = false;
     select(net::on_accept(from, [&](net::tcp_stream s) { accepted = std::move(s); }),
            on_ready(stopped, [&] { stop = true; }));
     if (stop) break;
-    if (!room.try_acquire()) {
-      displace_oldest(0);
-      select(on_acquire(room), on_ready(stopped, [&] { stop = true; }));
-      if (stop) break;
-    }
+    if (!wait_for_room()) break;
     running.fetch_add(1);
     std::unique_ptr<server_core, const decltype(leave_room)&> place{this, leave_room};
     net::any_stream connected{newcomer{std::move(accepted)}};

@@ -2,6 +2,7 @@
 
 #include "server/h1.hpp"
 #include "websocket/deflate.hpp"
+#include "wire/text.hpp"
 
 #include <ramie/runtime.hpp>
 

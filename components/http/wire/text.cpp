@@ -22,6 +22,42 @@ bool is_field_value(std::string_view s) noexcept {
   return !broken;
 }
 
+bool has_whole_lines(std::string_view head) noexcept {
+  // A few passes that the compiler and the C library do many bytes at a time.
+  if (head.find('\0') != std::string_view::npos) return false;
+  std::ptrdiff_t ends = 0;
+  for (std::size_t i = head.find('\n'); i != std::string_view::npos; i = head.find('\n', i + 1), ++ends) {
+    if (i == 0 || head[i - 1] != '\r') return false;
+    if (i + 1 < head.size() && (head[i + 1] == ' ' || head[i + 1] == '\t')) return false;
+  }
+  return std::count(head.begin(), head.end(), '\r') == ends;  // one that is alone
+}
+
+bool is_authority(std::string_view s) noexcept {
+  const auto is_alphanumeric = [](char c) { return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z'); };
+  const auto is_hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'f'); };
+  std::size_t end = 0;
+  if (s.starts_with('[')) {
+    end = s.find(']');
+    if (end == std::string_view::npos || end == 1) return false;
+    for (const char c : s.substr(1, end - 1))
+      if (!is_hexadecimal(c) && c != ':' && c != '.') return false;
+    ++end;
+  } else {
+    // No ',': it is possible in a name, but in none that is resolved, and a list is what others make of it.
+    for (; end < s.size() && s[end] != ':'; ++end) {
+      if (is_alphanumeric(s[end]) || std::string_view{"-._~!$&'()*+;="}.find(s[end]) != std::string_view::npos)
+        continue;
+      if (s[end] != '%' || end + 2 >= s.size() || !is_hexadecimal(s[end + 1]) || !is_hexadecimal(s[end + 2]))
+        return false;
+    }
+  }
+  s.remove_prefix(end);
+  if (s.empty()) return true;
+  if (s.front() != ':') return false;
+  return s.size() == 1 || parse_number(s.substr(1)).value_or(UINT64_MAX) <= 65535;
+}
+
 std::string_view trimmed(std::string_view s) noexcept {
   while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
   while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);

@@ -25,6 +25,10 @@ namespace ramie::http {
 [[nodiscard]] bool is_token(std::string_view s) noexcept;
 /// RFC 9110, 5.5: no control character but tab, and no space at either end.
 [[nodiscard]] bool is_field_value(std::string_view s) noexcept;
+/// Of a head: lines end with CRLF, nothing else does, none begins with a space (folding), and there is no NUL.
+[[nodiscard]] bool has_whole_lines(std::string_view head) noexcept;
+/// RFC 3986, 3.2: a name or an address without a user, and a port if there is a ':'. It may be empty.
+[[nodiscard]] bool is_authority(std::string_view s) noexcept;
 [[nodiscard]] std::string_view trimmed(std::string_view s) noexcept;
 /// Calls f(item) for each item of a list with commas, until f returns true; returns whether one did.
 template <class F>

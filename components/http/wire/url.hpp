@@ -19,6 +19,9 @@ struct url {
 /// a user or password; a character that may not be there.
 [[nodiscard]] url parse_url(std::string_view text);
 
+/// What a reference, as in Location, means at `from`: RFC 3986, 5.2, without the fragment. Perhaps no URL.
+[[nodiscard]] std::string resolved(const url& from, std::string_view reference);
+
 /// Of an address in text, without brackets: its 4 or 16 bytes; "" if it is none.
 [[nodiscard]] std::string address_of(const std::string& host);
 

@@ -47,6 +47,7 @@ std::size_t wire::fill_until(std::chrono::steady_clock::time_point deadline) {
     throw;
   }
   end_ += n;
+  note_step();
   return n;
 }
 
@@ -79,6 +80,7 @@ void wire::write(std::string_view head, std::span<const std::byte> body, std::si
       throw;
     }
     done += of_piece;
+    note_step();
     head = {};
     body = body.subspan(piece.size());
     if (body.empty()) return;

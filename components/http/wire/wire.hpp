@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -41,6 +42,9 @@ class wire {
   /// the stream has taken, also when it throws. Same.
   void write(std::string_view head, std::span<const std::byte> body = {}, std::size_t* written = nullptr);
 
+  /// Something is done for the peer, or has come. Any thread looks.
+  void note_step() noexcept { steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
   /// The stream has failed, or took nothing for `write_time`. Any thread.
   [[nodiscard]] bool is_broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
@@ -48,6 +52,9 @@ class wire {
   /// Called while the input is awaited, once nothing has come for a while: what is not needed meanwhile can be given
   /// back.
   std::function<void()> on_rest;
+
+ protected:
+  std::atomic<std::uint64_t> steps_{0};
 
  private:
   void await_input(std::chrono::steady_clock::time_point deadline);

@@ -26,9 +26,10 @@ struct server_core;  // what connections share
 /// What a client may use up. The defaults are guesses for a server that anybody can reach.
 struct server_limits {
   std::size_t header_most = 16 * 1024;           // bytes of the request line and all headers; beyond: 431
+  std::size_t target_most = 8 * 1024;            // bytes of it; beyond: 414
   std::size_t headers_most = 100;                // beyond: 431
   std::uint64_t body_most = 8 << 20;             // bytes; beyond: 413
-  std::size_t connections_most = 10'000;         // more wait, and end the oldest of those below
+  std::size_t connections_most = 10'000;         // more wait, and end the oldest of those below, or an idle one
   std::size_t unfinished_most = 1000;            // that have not sent a whole request yet; more end the oldest of them
   std::uint32_t streams_most = 100;              // requests at a time on a connection of HTTP/2
   std::size_t websocket_message_most = 1 << 20;  // bytes of a message after decompression
@@ -36,14 +37,18 @@ struct server_limits {
   std::chrono::nanoseconds handshake_time = std::chrono::seconds{10};  // of TLS
   std::chrono::nanoseconds header_time = std::chrono::seconds{10};     // from a request's first byte to its last header
   std::chrono::nanoseconds body_idle = std::chrono::seconds{30};       // between two parts of a body
-  std::chrono::nanoseconds idle = std::chrono::seconds{75};            // a connection without a request
-  std::chrono::nanoseconds write_time = std::chrono::seconds{30};      // until a client takes the next 64 KiB
-  std::chrono::nanoseconds drain_time = std::chrono::seconds{10};      // for what is under way when the server stops
+  std::uint64_t body_rate = 240;  // bytes a second, on average, that a body has to come with after body_idle; 0: any
+  std::chrono::nanoseconds idle = std::chrono::seconds{75};  // a connection without a request
+  /// A handler is cancelled if its client is gone: reset at once, at its end (FIN) after so long, as that may also mean
+  /// that it waits for the response. HTTP/1; over HTTP/2 both count at once. nanoseconds::max(): a reset alone.
+  std::chrono::nanoseconds half_close_grace = std::chrono::seconds{1};
+  std::chrono::nanoseconds write_time = std::chrono::seconds{30};  // until a client takes the next 64 KiB
+  std::chrono::nanoseconds drain_time = std::chrono::seconds{10};  // for what is under way when the server stops
 };
 
 struct server_statistics {
   std::uint64_t connections, requests, refused;  // refused: broken or beyond a limit
-  std::uint64_t displaced;                       // ended for a newer one before they had sent a whole request
+  std::uint64_t displaced;                       // ended to make room for a newer one
   std::uint64_t open;                            // connections now
 };
 
@@ -140,7 +145,8 @@ class server {
   /// closed, `cancelled`; then connections are cut off.
   void serve(net::tcp_listener& from);
   void serve(net::tcp_listener& from, const tls::server_context& context);
-  /// One connection that somebody else accepted, to its end. Suspends. Throws `cancelled`.
+  /// One connection that somebody else accepted, to its end; it takes no room, and its handlers are not cancelled when
+  /// the client is gone. Suspends. Throws `cancelled`.
   void serve_one(net::any_stream connection);
 
   /// Stops accepting, closes idle connections, lets requests under way finish for limits.drain_time, and makes all
