@@ -6,10 +6,12 @@
 //  C4 With `retries_most`, what failed in a way that may pass is sent again after a pause, as long as the host's budget
 //     lasts: without one, all clients of a server that is overloaded would send it several times what it cannot do once.
 #include "client/pool.hpp"
+#include "client/unpack.hpp"
 #include "wire/text.hpp"
 
 #include <ramie/runtime.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
@@ -168,12 +170,18 @@ void add_cookies(std::vector<std::pair<std::string, std::string>>& fields, const
 client_response client::request(std::string_view text, const client_request& what) {
   const outgoing all = judged(what);
   const struct url first = parse_url(text);
+  // Who asks for a coding, or for a part of what is packed, gets what the server sends.
+  const bool asks_packed =
+      pool_->options.unpack && std::none_of(all.fields.begin(), all.fields.end(), [](const auto& f) {
+        return f.first == "accept-encoding" || f.first == "range";
+      });
   struct url to = first;
   for (int redirects = 0;; ++redirects) {
     if (to.scheme != "http" && to.scheme != "https")
       throw invalid_argument{"ramie: http: client: the scheme of \"" + std::string{text} +
                              "\" has to be http or https"};
     outgoing now = all;
+    if (asks_packed) now.fields.emplace_back("accept-encoding", "gzip");
     if (client_pool::key_of(to, nullptr) != client_pool::key_of(first, nullptr))
       std::erase_if(now.fields, [](const auto& f) { return is_secret(f.first); });
     if (pool_->options.cookies) add_cookies(now.fields, pool_->cookies.header_for(to, now_s()));
@@ -184,6 +192,9 @@ client_response client::request(std::string_view text, const client_request& wha
     if (pool_->options.cookies)
       for (const header_field& f : s->by->fields)
         if (same_name(f.name, "set-cookie")) pool_->cookies.take(to, f.value, now_s());
+    if (asks_packed && what.method != "HEAD" && s->by->status != 204 && s->by->status != 304 &&
+        is_packed(s->by->fields))
+      s->by = unpacked(std::move(s->by), s->body_most);
     client_response r{std::move(s)};
     const bool redirect =
         r.status() == 301 || r.status() == 302 || r.status() == 303 || r.status() == 307 || r.status() == 308;

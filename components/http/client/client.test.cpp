@@ -212,6 +212,80 @@ TEST(http_client, old_connections_to_other_hosts_are_closed) {
   });
 }
 
+TEST(http_client, reads_what_is_packed) {
+  each_way(
+      [](server& s) {
+        s.get("/", [](request& rq, response& rs) {
+          rs.header("x", std::string{rq.header("accept-encoding").value_or("-")});
+          rs.compressed().send(std::string(100'000, 'x'));
+        });
+      },
+      [](client& c, const std::string& url, const std::string& way) {
+        client_response r = c.get(url + "/");
+        EXPECT_EQ(r.header("x"), "gzip") << way;
+        EXPECT_EQ(r.header("content-encoding"), std::nullopt) << way;
+        EXPECT_EQ(r.header("content-length"), std::nullopt) << way;
+        EXPECT_EQ(r.body(), std::string(100'000, 'x')) << way;
+        r = c.request(url + "/", {.headers = {{"Accept-Encoding", "gzip"}}});
+        EXPECT_EQ(r.header("content-encoding"), "gzip") << way;
+        EXPECT_LT(r.body().size(), 1000u) << way;
+        r = c.request(url + "/", {.headers = {{"range", "bytes=0-9"}}});
+        EXPECT_EQ(r.header("x"), "-") << way;
+        EXPECT_EQ(r.body().size(), 100'000u) << way;
+        EXPECT_EQ(c.request(url + "/", {.method = "HEAD"}).body(), "") << way;
+      });
+  net::with_workers([] {
+    server s;
+    s.get("/", [](request&, response& rs) { rs.compressed().send(std::string(100'000, 'x')); });
+    const served at{s};
+    client c;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(c.get(base_of(at)).body().size(), 100'000u);
+    EXPECT_EQ(s.statistics().connections, 1u);  // it was kept
+  });
+}
+
+TEST(http_client, refuses_what_is_no_gzip_or_ends_early) {
+  ramie::run([] {
+    // Of "hello", by gzip.
+    const std::string hello{"\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0", 25};
+    const auto body = [](const std::string& packed, bool whole = true, client_options o = {}) {
+      const std::string head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n";
+      scripted s{
+          {{head + (whole ? "content-length: " + std::to_string(packed.size()) + "\r\n\r\n" : "\r\n") + packed}}};
+      return client{o}.get(s.url()).body();
+    };
+    const auto refused = [&](const std::string& packed) { return net::code_of([&] { body(packed); }); };
+    EXPECT_EQ(body(hello), "hello");
+    EXPECT_EQ(body(hello, false), "hello");
+    EXPECT_EQ(body(hello + hello), "hellohello");
+    EXPECT_EQ(body(hello, true, {.unpack = false}), hello);
+    EXPECT_EQ(refused(hello.substr(0, 24)), net::io_errc::unexpected_end);
+    EXPECT_EQ(refused(hello + hello.substr(0, 5)), net::io_errc::unexpected_end);
+    EXPECT_EQ(refused("hello"), std::errc::protocol_error);
+    EXPECT_EQ(refused(hello + "hello"), std::errc::protocol_error);
+    std::string broken = hello;
+    broken[18] ^= 1;  // the sum
+    EXPECT_EQ(refused(broken), std::errc::protocol_error);
+    EXPECT_EQ(body(""), "");
+    // Much that comes to nothing.
+    std::string nothing, empty{"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0", 20};
+    for (int i = 0; i < 1000; ++i) nothing += empty;
+    EXPECT_EQ(body(nothing), "");
+    EXPECT_EQ(net::code_of([&] { body(nothing, true, {.body_most = 19'999}); }), net::io_errc::too_long);
+  });
+  // What is small on its way may be large.
+  ramie::run([] {
+    server s;
+    s.get("/", [](request&, response& rs) { rs.compressed().send(std::string(10'000'000, 'x')); });
+    const served at{s};
+    client c{{.body_most = 1'000'000}};
+    EXPECT_EQ(net::code_of([&] { static_cast<void>(c.get(base_of(at)).body()); }), net::io_errc::too_long);
+    EXPECT_EQ(net::code_of([&] { static_cast<void>(client{}.get(base_of(at)).body(9'999'999)); }),
+              net::io_errc::too_long);
+    EXPECT_EQ(client{}.get(base_of(at)).body(10'000'000).size(), 10'000'000u);
+  });
+}
+
 TEST(http_client, a_server_that_says_nothing_is_left) {
   ramie::run([] {
     net::tcp_listener l{{"127.0.0.1", 0}};

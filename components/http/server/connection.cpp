@@ -9,13 +9,27 @@
 
 namespace ramie::http {
 
+namespace {
+
+net::endpoint peer_of(const net::socket_stream* s) noexcept {
+  try {
+    if (s != nullptr) return s->peer();
+  } catch (const net::io_error&) {
+    // It is gone already.
+  }
+  return {};
+}
+
+}  // namespace
+
 connection::connection(server_core& of, net::any_stream s, newcomer* from, bool is_encrypted)
     : wire{std::move(s), of.limits.header_most, of.limits.write_time},
       core{of},
       encrypted{is_encrypted},
       from_{from},
       takes_room_{from != nullptr},
-      socket_{from != nullptr ? from : stream.socket()} {
+      socket_{from != nullptr ? from : stream.socket()},
+      peer_{peer_of(socket_)} {
   const std::lock_guard locked{core.lock};
   core.all.insert(this);
 }
@@ -68,8 +82,9 @@ void server_core::make_room() noexcept {
   connection* idle = nullptr;
   for (connection* c : all)
     if (c->may_end_for_room() && (idle == nullptr || c->used_at() < idle->used_at())) idle = c;
-  const bool is_older = !unfinished.empty() && (idle == nullptr || unfinished.front()->came_at_ <= idle->used_at());
-  if (is_older) close_oldest();
+  const bool are_many = unfinished.size() >= limits.unfinished_most / 2;
+  if (!unfinished.empty() && (are_many || idle == nullptr || unfinished.front()->came_at_ <= idle->used_at()))
+    close_oldest();
   else if (idle != nullptr && idle->end_for_room()) displaced.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -4,8 +4,9 @@
 //     one of them sees the other. An idle one is closed at once; a busy one ends behind its response.
 //  E2 One that has not sent a whole request yet is in `unfinished`. The oldest of them is closed when there are too many.
 //  E3 If there is no room for a new connection, one is ended that has been without a request for longest, whether it has
-//     had one (idle) or not (unfinished), counted in requests of all. While no room comes of that, others follow. One of
-//     HTTP/2 is idle when it has no streams and all is written; it says good bye. serve_one's take no room.
+//     had one (idle) or not (unfinished), counted in requests of all; if unfinished ones are many (half of their limit),
+//     the oldest of them, as these may be an attack. While no room comes of that, others follow. One of HTTP/2 is idle
+//     when it has no streams and all is written; it says good bye. serve_one's take no room.
 //  E4 A handler whose client is gone is cancelled. A fiber looks round in intervals, at connections for which nothing was
 //     done since the look before: no request begun, nothing written. A reset counts at once. An end may also be that of a
 //     client that has said all that it wants to say: it counts once it is as old as half_close_grace and was seen
@@ -29,7 +30,9 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace ramie::http {
 
@@ -64,6 +67,12 @@ struct server_core {
 
   const server_limits limits;
   router routes;
+  struct around {
+    std::vector<std::string> below;
+    middleware f;
+  };
+  std::vector<around> around_handlers;
+  std::function<void(const request&, const response_summary&)> on_response;
   std::function<void(const request&, const std::exception_ptr&)> on_failure;
   std::atomic<std::uint64_t> connections{0}, requests{0}, refused{0}, displaced{0}, open{0};
   std::atomic<bool> stopping{false};
@@ -76,6 +85,8 @@ struct server_core {
   /// Its handler, and an answer for what that throws. Throws what has ended the connection or is to end this fiber, and
   /// io_error where a response is cut short.
   void handle(exchange& x);
+  /// Through all middlewares from `at` on, to its handler; or 404, or 405.
+  void go_on(exchange& x, std::size_t at);
   void tell(const request& of, const std::exception_ptr& failure);
   /// `from`: what `s` is above, or null.
   void run(net::any_stream s, newcomer* from, bool encrypted, bool must_be_2);
@@ -89,6 +100,7 @@ struct server_core {
   void accept_all(net::tcp_listener& from, Serve serve);
 
  private:
+  void answer(exchange& x);
   void make_room() noexcept;
   void close_oldest() noexcept;
 
@@ -137,6 +149,8 @@ class connection : public wire {
   /// E4.
   void look_for_client(std::chrono::steady_clock::time_point now) noexcept;
 
+  [[nodiscard]] const net::endpoint& peer() const noexcept { return peer_; }
+
   server_core& core;
   const bool encrypted;
   cancel_scope life;  // around all that the connection's fiber does
@@ -150,6 +164,7 @@ class connection : public wire {
   newcomer* from_;
   const bool takes_room_;
   net::socket_stream* const socket_;  // below all else; null if there is none
+  const net::endpoint peer_;
   std::atomic<state> state_{state::idle};
   std::atomic<std::uint64_t> used_at_{0};
   // The core's lock:

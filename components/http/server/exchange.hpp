@@ -40,20 +40,28 @@ struct exchange {
 
   /// The client can be told no more: its connection has failed, or it has reset the stream.
   [[nodiscard]] virtual bool is_over() const noexcept = 0;
-  /// What a handler has made of a response that has not begun is forgotten.
+  /// Of a response that has not begun: begin_anew forgets what was made of it since keep_headers, by its handler.
+  void keep_headers() noexcept { kept_ = {rs.fields_.size(), rs.has_type_, rs.has_encoding_}; }
   void begin_anew() noexcept {
-    rs.fields_.clear();
-    rs.has_type_ = rs.has_encoding_ = rs.may_compress_ = false;
+    rs.fields_.resize(kept_.fields);
+    rs.has_type_ = kept_.has_type;
+    rs.has_encoding_ = kept_.has_encoding;
+    rs.may_compress_ = false;
   }
 
   [[nodiscard]] bool has_ended() const noexcept { return rs.state_ == response::state::ended; }
+
+  [[nodiscard]] virtual const net::endpoint& peer() const noexcept = 0;
+  [[nodiscard]] int sent_status() const noexcept { return sent_status_; }  // 0: no head yet
+  [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }      // bytes of the body
+  /// All that the head has announced was handed over, and nothing is known to be lost.
+  [[nodiscard]] virtual bool is_whole() const noexcept = 0;
 
   [[nodiscard]] bool is_head() const noexcept { return rq.method() == "HEAD"; }
 
   request rq;
   response rs;
   const server_limits& limits;
-  bool was_routed = false;  // a handler had it
 
  protected:
   /// Everything of the last request is forgotten.
@@ -82,10 +90,18 @@ struct exchange {
   }
   [[nodiscard]] std::vector<header_field>& fields() noexcept { return rq.headers_; }
   void set_length(std::optional<std::uint64_t> n) noexcept { rq.length_ = n; }
+  void note_head(int status) noexcept { sent_status_ = status; }
+  void note_sent(std::uint64_t bytes) noexcept { sent_ += bytes; }
   void end_response() noexcept { rs.state_ = response::state::ended; }
 
  private:
   std::chrono::nanoseconds awaited_{};  // for the body
+  std::uint64_t sent_ = 0;
+  int sent_status_ = 0;
+  struct {
+    std::size_t fields = 0;
+    bool has_type = false, has_encoding = false;
+  } kept_;
 };
 
 }  // namespace ramie::http

@@ -1,4 +1,5 @@
 // Clients that are gone while their handlers are at work.
+// Mostly waits.
 #include "../testing.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ TEST(http_gone, a_handler_ends_with_its_client) {
   const tls::certificates files;
   for (const bool encrypted : {false, true})
     for (const bool resets : {false, true})
-      net::with_workers([&] {
+      ramie::run([&] {
         server s;
         patient_handler h;
         s.get("/", [&](request&, response& rs) { h(rs); });
@@ -66,7 +67,7 @@ TEST(http_gone, a_handler_ends_with_its_client) {
 }
 
 TEST(http_gone, a_client_that_only_stops_talking_gets_its_response) {
-  net::with_workers([] {
+  ramie::run([] {
     server s;
     s.get("/", [](request&, response& rs) {
       this_fiber::sleep_for(300ms);
@@ -74,7 +75,7 @@ TEST(http_gone, a_client_that_only_stops_talking_gets_its_response) {
     });
     server waits{{.half_close_grace = std::chrono::nanoseconds::max()}};
     waits.get("/", [](request&, response& rs) {
-      this_fiber::sleep_for(3s);
+      this_fiber::sleep_for(2500ms);
       rs.send("here");
     });
     const served at{s}, there{waits};

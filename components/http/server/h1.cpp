@@ -299,12 +299,14 @@ void h1_exchange::send_head(int status, std::string_view fields, std::optional<s
   const auto bytes = std::as_bytes(std::span{body});
   const bool all = length && *length == body.size();
   owed_ = !length || no_body_ ? 0 : *length - body.size();
+  note_head(status);
   if (no_body_ && !length) {
     flush_or_hold();  // the handler may go on for ever
   } else if (no_body_) {
     flush_unless_pipelined(all);
   } else if (bytes.size() <= 16 * 1024) {
     h += body;
+    note_sent(body.size());
     flush_unless_pipelined(all);
   } else {
     flush_or_hold(bytes);
@@ -326,11 +328,14 @@ bool h1_exchange::try_flush(std::span<const std::byte> body) {
     // A body that is held goes in pieces, as one that is not.
     if (body.empty()) c_.write({}, std::as_bytes(std::span{held_}), &written);
     else c_.write(held_, body, &written);
+    note_sent(body.size());
   } catch (const cancelled&) {
     if (written == 0) return false;
+    note_sent(written - std::min(written, n));
     break_off();
     throw;
   } catch (...) {
+    note_sent(written - std::min(written, n));
     break_off();
     throw;
   }
@@ -344,7 +349,9 @@ void h1_exchange::flush() {
 
 /// Of a response that counts as sent: if the handler is to stop, `next` sends what is held.
 void h1_exchange::flush_or_hold(std::span<const std::byte> body) {
-  if (!try_flush(body)) held_.append(reinterpret_cast<const char*>(body.data()), body.size());
+  if (try_flush(body)) return;
+  held_.append(reinterpret_cast<const char*>(body.data()), body.size());
+  note_sent(body.size());
 }
 
 /// What was sent ends in the middle: nothing may follow it.
@@ -392,6 +399,7 @@ bool h1_exchange::send_from_file(int fd, std::uint64_t offset, std::uint64_t siz
       if (n < 0 && errno != EINTR && errno != EAGAIN)
         throw net::io_error{"sendfile", std::error_code{errno, std::system_category()}};
       c_.note_step();
+      if (n > 0) note_sent(static_cast<std::uint64_t>(n));
       // Also if there is room: a client that is faster must not outlive a stop.
       if (at < end) with_timeout(limits.write_time, [&] { s->wait_writable(); });
     }

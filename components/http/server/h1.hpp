@@ -18,6 +18,10 @@ class h1_exchange final : public exchange {
   bool next();
   void become_websocket(const std::function<void(request&, websocket&)>& f) override;
   [[nodiscard]] bool is_upgraded() const noexcept override { return upgraded_; }
+  [[nodiscard]] bool is_whole() const noexcept override {
+    return has_ended() && owed_ == 0 && !is_over() && (held_.empty() || !this_fiber::stop_requested());
+  }
+  [[nodiscard]] const net::endpoint& peer() const noexcept override { return c_.peer(); }
   [[nodiscard]] bool is_over() const noexcept override { return over_ || c_.is_broken(); }
   std::size_t read_body(std::span<std::byte> into) override;
   void send_head(int status, std::string_view fields, std::optional<std::uint64_t> length,

@@ -97,6 +97,7 @@ void h2_exchange::send_head(int status, std::string_view fields, std::optional<s
     const std::lock_guard locked{c_.lock_};
     if (closed_) gone();
     response_ended_ = no_body;
+    is_bodiless_ = no_body && !length;
     if (length) left_ = length;
     nghttp2_data_provider from{};
     from.source.ptr = this;
@@ -117,9 +118,11 @@ void h2_exchange::send_head(int status, std::string_view fields, std::optional<s
     };
     if (!no_body && length == body.size() && body.size() < out_most) {  // all at once
       out_ = body;
+      note_sent(body.size());
       response_ended_ = true;
       body = {};
     }
+    note_head(status);
     if (nghttp2_submit_response(c_.session_, id_, lines.data(), lines.size(), no_body ? nullptr : &from) != 0) gone();
   }
   if (no_body || body.empty()) c_.flush();
@@ -156,6 +159,7 @@ void h2_exchange::queue_pieces(std::span<const std::byte>& part) {
         if (out_at_ > out_most) out_.erase(0, std::exchange(out_at_, 0));
         out_.append(reinterpret_cast<const char*>(piece.data()), piece.size());
         part = part.subspan(piece.size());
+        note_sent(piece.size());
         if (left_) response_ended_ = (*left_ -= std::min<std::uint64_t>(*left_, piece.size())) == 0;
         nghttp2_session_resume_data(c_.session_, id_);
       }
@@ -311,6 +315,8 @@ struct h2_connection::callbacks {
     if (x == nullptr) return 0;
     nghttp2_session_set_stream_user_data(s, id, nullptr);
     x->closed_ = true;
+    // The client does not want it any more.
+    if (!x->response_ended_ || x->is_bodiless_) x->life_.cancel();
     // What nobody will read counts against the connection's window no more.
     if (!x->in_.empty()) nghttp2_session_consume_connection(s, x->in_.size());
     x->in_.clear();
@@ -446,15 +452,20 @@ bool h2_exchange::is_unfinished() const {
   return !response_ended_ && !closed_;
 }
 
+bool h2_exchange::is_whole() const noexcept {
+  const std::lock_guard locked{c_.lock_};
+  return response_ended_ && !(closed_ && out_at_ != out_.size()) && !c_.c_.is_broken();
+}
+
 bool h2_exchange::is_over() const noexcept {
   const std::lock_guard locked{c_.lock_};
-  return (closed_ && !response_ended_) || unread_ || c_.c_.is_broken();
+  return (closed_ && (!response_ended_ || is_bodiless_)) || unread_ || c_.c_.is_broken();
 }
 
 void h2_connection::handle(h2_exchange& x) {
   try {
     if (x.make_request()) {
-      c_.core.handle(x);
+      x.life_.run([&] { c_.core.handle(x); });
       if (x.is_unfinished()) reset(x, NGHTTP2_INTERNAL_ERROR);
     } else {
       c_.core.refused.fetch_add(1, std::memory_order_relaxed);

@@ -43,6 +43,8 @@ class h2_exchange final : public exchange {
   void send_end() override;
   void become_websocket(const std::function<void(request&, websocket&)>&) override;
   [[nodiscard]] bool is_over() const noexcept override;
+  [[nodiscard]] const net::endpoint& peer() const noexcept override;
+  [[nodiscard]] bool is_whole() const noexcept override;
 
  private:
   friend class h2_connection;
@@ -53,10 +55,11 @@ class h2_exchange final : public exchange {
 
   h2_connection& c_;
   const std::int32_t id_;
+  cancel_scope life_;                                      // around its handler
   std::deque<std::pair<std::string, std::string>> lines_;  // of the request's head
   std::size_t head_size_ = 0;
-  int refused_ = 0;  // a status
-  bool is_head_ = false;
+  int refused_ = 0;                             // a status
+  bool is_head_ = false, is_bodiless_ = false;  // the second: a handler goes on with a body that is not sent
 
   // Guarded by the connection's lock.
   std::string in_, out_;
@@ -110,5 +113,7 @@ class h2_connection {
   bool owes_ =
       false;  // a write was cancelled: the stream may keep what it has taken until the next, as that of TLS does
 };
+
+inline const net::endpoint& h2_exchange::peer() const noexcept { return c_.c_.peer(); }
 
 }  // namespace ramie::http

@@ -26,16 +26,20 @@ void exchange::fresh(std::string_view method, std::string_view target, std::stri
   rq.body_most_ = limits.body_most;
   rq.body_read_ = 0;
   awaited_ = {};
+  sent_ = 0;
+  sent_status_ = 0;
+  kept_ = {};
   rs.status_ = 200;
   rs.fields_.clear();
   rs.has_type_ = rs.has_encoding_ = rs.may_compress_ = false;
   rs.state_ = response::state::fresh;
-  was_routed = false;
 }
 
 // ---- requests ------------------------------------------------------------------------------------------------------
 
 std::string_view request::path() const noexcept { return target_.substr(0, target_.find('?')); }
+
+const net::endpoint& request::peer() const noexcept { return by_->peer(); }
 
 std::optional<std::string> request::query(std::string_view name) const {
   const std::size_t begin = target_.find('?');

@@ -2,6 +2,7 @@
 
 #include "wire/text.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ramie::http {
@@ -17,6 +18,12 @@ std::vector<std::string> segments_of(std::string_view path) {
     if (end == std::string_view::npos) return all;
     path.remove_prefix(end + 1);
   }
+}
+
+bool has_dots(std::string_view path) {
+  if (path.find("/.") == std::string_view::npos && path.find('%') == std::string_view::npos) return false;
+  const std::vector<std::string> all = segments_of(path);
+  return std::any_of(all.begin(), all.end(), [](const std::string& s) { return s == "." || s == ".."; });
 }
 
 std::string joined(std::span<const std::string> segments) {

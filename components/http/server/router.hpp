@@ -39,6 +39,9 @@ class router {
 /// "/a/b%20c" as "a", "b c"; throws status_error.
 [[nodiscard]] std::vector<std::string> segments_of(std::string_view path);
 
+/// Whether one of them is "." or "..": a client has resolved these, so they are tricks. Throws status_error.
+[[nodiscard]] bool has_dots(std::string_view path);
+
 /// The same as a path without encoding; "" if that would be another path, because a segment has a '/'.
 [[nodiscard]] std::string joined(std::span<const std::string> segments);
 

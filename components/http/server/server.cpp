@@ -1,8 +1,11 @@
 #include "server/core.hpp"
+#include "wire/text.hpp"
 
 #include <ramie/channel.hpp>
 #include <ramie/http/websocket.hpp>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -96,6 +99,46 @@ server_statistics server::statistics() const noexcept {
   return {get(core_->connections), get(core_->requests), get(core_->refused), get(core_->displaced), get(core_->open)};
 }
 
+void server::use(std::string_view below, middleware f) {
+  const std::string named = "ramie: http: use: \"" + std::string{below} + "\"";
+  if (!below.starts_with('/')) throw invalid_argument{named + " has to begin with '/'"};
+  if (below.find(' ') != std::string_view::npos) throw invalid_argument{named + " has a space"};
+  std::vector<std::string> segments;
+  any_item(
+      below,
+      [&](std::string_view segment) {
+        if (segment == "*" || segment.starts_with('{') || segment == "." || segment == ".." ||
+            segment.find('%') != std::string_view::npos)
+          throw invalid_argument{named + " has to be a plain path: no parameters, no dots, not encoded"};
+        segments.emplace_back(segment);
+        return false;
+      },
+      '/');
+  core_->around_handlers.push_back({std::move(segments), std::move(f)});
+}
+
+void server::on_response(std::function<void(const request&, const response_summary&)> f) {
+  core_->on_response = std::move(f);
+}
+
+std::string common_log_line(const request& of, const response_summary& became) {
+  const std::string_view now = date_now();  // "Sun, 06 Nov 1994 08:49:37 GMT"
+  std::string line = of.peer().size() == 0 ? "-" : of.peer().address();
+  ((((((line += " - - [") += now.substr(5, 2)) += '/') += now.substr(8, 3)) += '/') += now.substr(12, 4)) += ':';
+  ((line += now.substr(17, 8)) += " +0000] \"") += of.method();
+  line += ' ';
+  for (const char c : of.target()) {
+    std::array<char, 8> code{};
+    // Nothing that ends the field or the line.
+    if (c != '"' && c != '\\' && c > ' ' && c < 127) line += c;
+    else
+      line.append(code.data(), static_cast<std::size_t>(
+                                   std::snprintf(code.data(), code.size(), "\\x%02X", static_cast<unsigned char>(c))));
+  }
+  line += of.version() == 20 ? " HTTP/2.0\" " : of.version() == 11 ? " HTTP/1.1\" " : " HTTP/1.0\" ";
+  return line + std::to_string(became.status) + ' ' + std::to_string(became.body_bytes);
+}
+
 void server::on_failure(std::function<void(const request&, const std::exception_ptr&)> f) {
   core_->on_failure = std::move(f);
 }
@@ -132,33 +175,75 @@ void server_core::tell(const request& of, const std::exception_ptr& failure) {
   }
 }
 
+namespace {
+
+/// However many slashes are between them.
+bool is_below(const std::vector<std::string>& prefix, std::string_view path) {
+  if (prefix.empty()) return true;
+  std::vector<std::string> all = segments_of(path);
+  std::erase(all, std::string{});
+  return all.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), all.begin());
+}
+
+}  // namespace
+
+void server_core::go_on(exchange& x, std::size_t at) {
+  for (; at < around_handlers.size(); ++at) {
+    const around& a = around_handlers[at];
+    if (!is_below(a.below, x.rq.path())) continue;
+    x.keep_headers();
+    return a.f(x.rq, x.rs, [this, &x, next = at + 1] { go_on(x, next); });
+  }
+  x.keep_headers();
+  if (x.rq.target() == "*") {  // of OPTIONS: whether there is a server
+    x.rs.status(204).send({});
+    return;
+  }
+  bool was_routed = false;
+  const std::string others =
+      routes.match(x.rq.method(), x.rq.path(), [&](const route& r, const std::vector<std::string>& parameters) {
+        if (r.upgraded) {
+          x.become_websocket(r.upgraded);
+          return true;
+        }
+        was_routed = r.f(x.rq, x.rs, parameters);
+        return was_routed;
+      });
+  if (x.rs.has_begun() || x.is_upgraded()) return;
+  if (!others.empty()) {
+    x.rs.header("allow", others);
+    answer_failure(x.rs, 405, "this method is not allowed here");
+  } else if (!was_routed) {
+    answer_failure(x.rs, 404, "there is nothing here");
+  }
+}
+
 void server_core::handle(exchange& x) {
   requests.fetch_add(1, std::memory_order_relaxed);
+  if (!on_response) return answer(x);
+  const auto began = std::chrono::steady_clock::now();
+  std::exception_ptr failure;
+  try {
+    answer(x);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const response_summary became{.status = x.is_upgraded() ? 101 : x.sent_status(),
+                                .body_bytes = x.sent(),
+                                .took = std::chrono::steady_clock::now() - began,
+                                .is_whole = x.is_whole()};
+  // Also if the client is gone, but not for ever.
+  shield([&] { with_timeout(limits.drain_time, [&] { on_response(x.rq, became); }); });
+  if (failure) std::rethrow_exception(failure);
+}
+
+void server_core::answer(exchange& x) {
   std::exception_ptr failure;
   int status = 500;
   std::string text = "this went wrong";
   try {
-    if (x.rq.target() == "*") {  // of OPTIONS: whether there is a server
-      x.rs.status(204).send({});
-      return;
-    }
-    const std::string others =
-        routes.match(x.rq.method(), x.rq.path(), [&](const route& r, const std::vector<std::string>& parameters) {
-          if (r.upgraded) {
-            x.become_websocket(r.upgraded);
-            return true;
-          }
-          x.was_routed = r.f(x.rq, x.rs, parameters);
-          return x.was_routed;
-        });
-    if (!x.rs.has_begun() && !x.is_upgraded()) {
-      if (!others.empty()) {
-        x.rs.header("allow", others);
-        answer_failure(x.rs, 405, "this method is not allowed here");
-      } else if (!x.was_routed) {
-        answer_failure(x.rs, 404, "there is nothing here");
-      }
-    }
+    if (has_dots(x.rq.path())) throw status_error{404, "there is nothing here"};
+    go_on(x, 0);
     if (!x.is_upgraded()) x.rs.finish();
     return;
   } catch (const status_error& e) {

@@ -39,9 +39,10 @@ struct proxy_options {
 struct client_options {
   std::size_t header_most = 64 * 1024;               // bytes of the response's head
   std::size_t headers_most = 200;                    // of a response
-  std::uint64_t body_most = std::uint64_t{1} << 30;  // bytes of a response's body
+  std::uint64_t body_most = std::uint64_t{1} << 30;  // bytes of a response's body, packed and unpacked
   int redirects_most = 10;                           // that GET and HEAD follow
   int retries_most = 0;                              // of a request that fails; see client::request
+  bool unpack = true;    // ask for gzip, unless a request says which coding it wants, and read bodies unpacked
   bool cookies = false;  // keep those that servers set, and send them along (RFC 6265), as long as the client lives
   std::size_t idle_most = 8;                                         // connections that are kept for a host
   std::chrono::nanoseconds connect_time = std::chrono::seconds{10};  // with the handshake of TLS
@@ -69,6 +70,7 @@ class client_response {
   ~client_response();
 
   [[nodiscard]] int status() const noexcept;
+  /// Without content-encoding and content-length if the body is unpacked (client_options::unpack).
   [[nodiscard]] std::span<const header_field> headers() const noexcept;
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
     return find_header(headers(), name);

@@ -55,6 +55,8 @@ class request {
   [[nodiscard]] std::string_view authority() const noexcept { return authority_; }  // of Host or :authority
   [[nodiscard]] int version() const noexcept { return version_; }                   // 10, 11 or 20
   [[nodiscard]] bool is_encrypted() const noexcept { return encrypted_; }
+  /// Who is at the other end of the connection, perhaps a proxy; names nothing where that is no socket.
+  [[nodiscard]] const net::endpoint& peer() const noexcept;
 
   [[nodiscard]] std::span<const header_field> headers() const noexcept { return headers_; }
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
@@ -103,6 +105,7 @@ class response {
   /// Before anything is sent. Throws invalid_argument (not 200 to 599; a name or value that HTTP does not allow; a
   /// header that belongs to the connection, as content-length), usage_error afterwards.
   response& status(int code);
+  [[nodiscard]] int status() const noexcept { return status_; }
   response& header(std::string_view name, std::string_view value);
   response& cookie(std::string_view name, std::string_view value, const cookie_options& options = {});
 

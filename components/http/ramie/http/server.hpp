@@ -40,7 +40,8 @@ struct server_limits {
   std::uint64_t body_rate = 240;  // bytes a second, on average, that a body has to come with after body_idle; 0: any
   std::chrono::nanoseconds idle = std::chrono::seconds{75};  // a connection without a request
   /// A handler is cancelled if its client is gone: reset at once, at its end (FIN) after so long, as that may also mean
-  /// that it waits for the response. HTTP/1; over HTTP/2 both count at once. nanoseconds::max(): a reset alone.
+  /// that it waits for the response. Over HTTP/2 both count at once, and so does the reset of a stream.
+  /// nanoseconds::max(): a reset alone.
   std::chrono::nanoseconds half_close_grace = std::chrono::seconds{1};
   std::chrono::nanoseconds write_time = std::chrono::seconds{30};  // until a client takes the next 64 KiB
   std::chrono::nanoseconds drain_time = std::chrono::seconds{10};  // for what is under way when the server stops
@@ -51,6 +52,20 @@ struct server_statistics {
   std::uint64_t displaced;                       // ended to make room for a newer one
   std::uint64_t open;                            // connections now
 };
+
+/// What has become of a request.
+struct response_summary {
+  int status = 0;                   // 0: it was cut off before its head; 101: a WebSocket
+  std::uint64_t body_bytes = 0;     // that were handed to the system (HTTP/2: queued), before TLS; 0 of a WebSocket
+  std::chrono::nanoseconds took{};  // of its handler
+  bool is_whole = true;             // all of it was handed over; false: it was cut off
+};
+
+/// A line of the Common Log Format without its end: 127.0.0.1 - - [30/Nov/2026:21:12:07 +0000] "GET / HTTP/1.1" 200 6
+[[nodiscard]] std::string common_log_line(const request& of, const response_summary& became);
+
+/// Stands around handlers. `next` is called once, and has them handle the request; or not at all.
+using middleware = std::function<void(request&, response&, const std::function<void()>& next)>;
 
 using handler = std::function<bool(request&, response&, std::span<const std::string>)>;
 
@@ -134,6 +149,18 @@ class server {
   /// A WebSocket: f has the connection until it returns. Over HTTP/1.1.
   void upgrade(std::string_view pattern, std::function<void(request&, websocket&)> f);
 
+  /// f stands around all handlers, or those of `below`, a path without parameters, and of all paths below it, as well
+  /// as around the 404 and 405 of those that have none. Several stand around each other in the order of these calls.
+  /// What handlers throw passes through f; headers that f has set before stay in the response that comes of that. Paths
+  /// are compared decoded, and however many slashes are in between; one with "." or ".." is a 404 before. Before
+  /// `serve`. Throws invalid_argument if `below` does not begin with '/', has a parameter or dots, or is encoded.
+  void use(middleware f) { use("/", std::move(f)); }
+  void use(std::string_view below, middleware f);
+  /// f is told of each request when its response has ended or was cut off, as for an access log (common_log_line): by
+  /// the fiber that has handled it, of several at a time; it may suspend, for `drain_time`. Requests that could not be
+  /// read are counted
+  /// (`refused`), not told. Before `serve`. What f throws ends the connection, or the stream of HTTP/2.
+  void on_response(std::function<void(const request& of, const response_summary& became)> f);
   /// f is told what a handler has thrown, but for a status_error that became a response, and failures of the connection
   /// itself: by the handler's fiber, of several at a time; it may suspend. The client gets a 500, or the end of a
   /// response that had begun, and nothing of why. What f throws ends the connection. Before `serve`. Without it, that
