@@ -276,7 +276,7 @@ TEST(remote_actors, take_what_the_server_takes) {
 TEST(remote_actors, are_on_nodes_whose_names_are_words) {
   run([] {
     two_nodes n;
-    // What another node, or one who may write names, makes of a reference: a subject and a command of his own.
+    // A reference from another node, or a name that another program has stored: a subject and a command of its own.
     const auto keys = detail::make_nats_carrier(options_for(server().url(), "forger"));
     for (const char* name : {"b 0\r\n\r\nPUB x 0", "b.7", "b\n", "*", "", "a name of more than thirty-two letters"}) {
       const std::string key = "forged" + std::to_string(std::string_view{name}.size());

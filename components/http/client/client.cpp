@@ -170,7 +170,7 @@ void add_cookies(std::vector<std::pair<std::string, std::string>>& fields, const
 client_response client::request(std::string_view text, const client_request& what) {
   const outgoing all = judged(what);
   const struct url first = parse_url(text);
-  // Who asks for a coding, or for a part of what is packed, gets what the server sends.
+  // A request that names a coding or a range gets the body as the server sends it.
   const bool asks_packed =
       pool_->options.unpack && std::none_of(all.fields.begin(), all.fields.end(), [](const auto& f) {
         return f.first == "accept-encoding" || f.first == "range";

@@ -48,7 +48,7 @@ class h1_transfer final : public transfer {
   std::string key_, head_;
   std::unique_ptr<wire> w_;  // null once the body has ended
   body_reader body_;
-  bool keep_ = false, is_1_0_ = false;
+  bool keep_ = false;
 };
 
 void h1_transfer::send(const outgoing& what) {
@@ -95,8 +95,8 @@ bool h1_transfer::parse_head(bool to_head) {
   parser.skip(to_head);
   if (!parser.parse(head_)) return false;
   status = parser.status;
-  keep_ = parser.keep_alive();
-  is_1_0_ = parser.version < 11;
+  // RFC 9112, 6.1: a server of HTTP/1.0 that sends chunks may not mean what it says.
+  keep_ = parser.keep_alive() && (parser.version >= 11 || !find_header(fields, "transfer-encoding"));
   return std::all_of(fields.begin(), fields.end(), [](const header_field& f) { return is_field_value(f.value); });
 }
 
@@ -116,7 +116,6 @@ void h1_transfer::judge_body(bool to_head) {
     }
   }
   if (lengths + codings > 1) refuse_response("more than one length");
-  if (codings != 0 && is_1_0_) keep_ = false;  // RFC 9112, 6.1
   if (to_head || status == 204 || status == 304) body_ = {};
   else if (codings != 0) body_ = body_reader::in_chunks();
   else if (length) body_ = body_reader::of_length(*length);

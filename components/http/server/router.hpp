@@ -1,4 +1,4 @@
-// Who handles a path.
+// Routes: finds the handler of a path.
 #pragma once
 
 #include <ramie/http/server.hpp>

@@ -3,8 +3,8 @@
 //  B1 A chunk's line is hexadecimal digits, of a size below 2^63, then extensions behind a ';', then CRLF. Extensions have
 //     no control character but tab, in quotes or not, so everybody sees the same end of the line. A chunk's data end with
 //     CRLF (RFC 9112, 7.1).
-//  B2 Trailers are fields, on lines as those of a head. None of them says where a message ends or whom it is for. They are
-//     dropped.
+//  B2 Trailers are fields, on lines as those of a head. Content-Length, Transfer-Encoding and Host are refused there. All
+//     others are dropped.
 //  B3 Extensions and trailers, which nobody reads, are bounded.
 #pragma once
 

@@ -55,7 +55,7 @@ class request {
   [[nodiscard]] std::string_view authority() const noexcept { return authority_; }  // of Host or :authority
   [[nodiscard]] int version() const noexcept { return version_; }                   // 10, 11 or 20
   [[nodiscard]] bool is_encrypted() const noexcept { return encrypted_; }
-  /// Who is at the other end of the connection, perhaps a proxy; names nothing where that is no socket.
+  /// The address of the connection's other end, perhaps a proxy's; names nothing where there is no socket.
   [[nodiscard]] const net::endpoint& peer() const noexcept;
 
   [[nodiscard]] std::span<const header_field> headers() const noexcept { return headers_; }
