@@ -102,6 +102,8 @@ without_passed() {
 command_test() {
   need_build
   need_for_components
+  # Tests are compiled by it; without it, by gcc, which takes longer.
+  [[ $(clang_version) != 19 ]] || need_clang clang || true
   local preset status=0 chosen=(all_but_lab --label-exclude "$repeats_labels")
   # What is asked for may well be in one of the builds only.
   (($# == 0)) || chosen=(all --no-tests=ignore "$@")
