@@ -6,7 +6,8 @@ shift 3
 for argument; do
   shift
   case $argument in
-    --param=* | -Wno-restrict) ;;
+    --param=* | -Wno-restrict | -Wno-maybe-uninitialized) ;;
+    *.gch) rm -f "$argument"; set -- "$@" "$argument" ;;  # it would read the one that it makes anew
     *) set -- "$@" "$argument" ;;
   esac
 done

@@ -7,8 +7,8 @@ set(ramie_test_limits TIMEOUT 600 PROCESSORS 2)
 set(ramie_waiting_test_limits PROCESSORS 1 COST 100 RESOURCE_LOCK waiting)
 
 # The library is as users get it. Its tests need not be fast: half of the time to compile them would go into that. Those that try
-# orders in time, within a few instructions, or that compute are a little faster; not with AddressSanitizer, which takes longer to
-# compile by -O1 than the tests then win.
+# orders in time, within a few instructions, are a little faster; not with AddressSanitizer, which takes longer to compile by -O1
+# than the tests then win.
 set(ramie_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O0>")
 set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
 if(RAMIE_SANITIZE MATCHES "address")
@@ -16,10 +16,9 @@ if(RAMIE_SANITIZE MATCHES "address")
 elseif(NOT RAMIE_SANITIZE)
   set(ramie_quick_test_flags "$<$<COMPILE_LANGUAGE:CXX>:$<IF:$<CONFIG:Debug>,-O0,-O1>>")
 endif()
-set(ramie_quick_tests parallel cluster)
 
-# That many sources of a test program are compiled as one (RAMIE_MERGE_TESTS).
-set(ramie_merged_tests 8)
+# That many sources of a test program, at most, are compiled as one (RAMIE_MERGE_TESTS).
+set(ramie_merged_tests 16)
 
 # The library is compiled as users have it, by gcc if that is the compiler. Its tests may be by another: clang, where it is there, takes
 # three fifths of gcc's time for sources that are not optimised, and both keep to one ABI. Not so under sanitizers, whose runtimes
@@ -75,16 +74,25 @@ set(ramie_core_floors base machine context stack task queue worker sched inspect
 set(CMAKE_PCH_PROLOGUE "")  # by default they are headers of the system, whose warnings nobody sees
 function(ramie_precompile_headers target)
   if(RAMIE_MERGE_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "")
+    ramie_leave_out_cache(${target})
     target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+function(ramie_leave_out_cache program)
+  get_target_property(launcher ${program} CXX_COMPILER_LAUNCHER)
+  if(launcher MATCHES "by_clang")
+    set_target_properties(${program} PROPERTIES CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/by_clang.sh;${RAMIE_TEST_CLANG};-")
+    target_compile_options(${program} PRIVATE -fpch-instantiate-templates)
+  else()
+    set_target_properties(${program} PROPERTIES CXX_COMPILER_LAUNCHER "")
+    target_compile_options(${program} PRIVATE -fpch-deps)  # ninja knows the headers behind them, too
   endif()
 endfunction()
 
 # For a program with the same flags as that target.
 function(ramie_use_headers_of target program)
   if(RAMIE_MERGE_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set_target_properties(${program} PROPERTIES CXX_COMPILER_LAUNCHER "")
-    target_compile_options(${program} PRIVATE -fpch-deps)  # ninja knows the headers behind them, too
+    ramie_leave_out_cache(${program})
     target_precompile_headers(${program} REUSE_FROM ${target})
   endif()
 endfunction()
@@ -103,11 +111,22 @@ function(ramie_add_test_main)
 endfunction()
 
 # Sources of a test program, some at a time, as one source each. Half of what a compiler makes of a test is what it makes of the
-# others, too: templates, and inline functions.
+# others, too: templates, and inline functions. A source that says "Computes" is compiled by -O1, by itself.
 function(ramie_merge_tests result program sources)
+  set(computing "")
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" computes REGEX "^// Computes" LIMIT_COUNT 1)
+    if(computes)
+      list(APPEND computing "${source}")
+    endif()
+  endforeach()
+  if(computing)
+    list(REMOVE_ITEM sources ${computing})
+    set_source_files_properties(${computing} PROPERTIES COMPILE_OPTIONS "${ramie_quick_test_flags}")
+  endif()
   list(LENGTH sources count)
-  if(NOT RAMIE_MERGE_TESTS OR count EQUAL 1)
-    set(${result} "${sources}" PARENT_SCOPE)
+  if(NOT RAMIE_MERGE_TESTS OR count LESS 2)
+    set(${result} ${sources} ${computing} PARENT_SCOPE)
     return()
   endif()
   math(EXPR units "(${count} + ${ramie_merged_tests} - 1) / ${ramie_merged_tests}")
@@ -128,7 +147,7 @@ function(ramie_merge_tests result program sources)
       VERBATIM)
     list(APPEND merged "${output}")
   endforeach()
-  set(${result} "${merged}" PARENT_SCOPE)
+  set(${result} ${merged} ${computing} PARENT_SCOPE)
 endfunction()
 
 # The program of these sources; further arguments are libraries to link.
@@ -146,8 +165,7 @@ function(ramie_add_test_program program sources)
   if(NOT program MATCHES "^test_(${core})(_|$)")
     ramie_compile_by_clang(${program})
   endif()
-  string(JOIN "|" quick ${ramie_core_floors} ${ramie_quick_tests})
-  if(program MATCHES "^test_(${quick})(_|$)")
+  if(program MATCHES "^test_(${core})(_|$)")
     target_compile_options(${program} PRIVATE ${ramie_quick_test_flags})
   else()
     target_compile_options(${program} PRIVATE ${ramie_test_flags})
@@ -163,7 +181,7 @@ endfunction()
 # All <folder>/**/*.test.cpp of one floor become one program, and each of these sources a test: ramie/stack/pool.test.cpp is in
 # test_stack, and ctest calls it stack.pool, labelled `stack`. A source that replaces a function of the whole program, or that prints
 # names of its types, says "A program of its own" in a comment, and is test_<floor>_<name>; one that takes seconds, and little of a processor, says
-# "Mostly waits". Further arguments are libraries to link.
+# "Mostly waits"; one that would take much longer without optimisation, "Computes". Further arguments are libraries to link.
 function(ramie_add_tests folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${folder}/*.test.cpp")
   list(FILTER sources EXCLUDE REGEX "\\.interleave\\.test\\.cpp$")
@@ -325,7 +343,7 @@ function(ramie_add_interleaving_tests)
   set_source_files_properties(${simulator} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread;-O2")
   target_include_directories(ramie_interleave PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(ramie_interleave PUBLIC Threads::Threads GTest::gtest)
-  set_target_properties(ramie_interleave PROPERTIES UNITY_BUILD ${RAMIE_MERGE_TESTS} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(ramie_interleave PROPERTIES UNITY_BUILD ${RAMIE_MERGE_TESTS} UNITY_BUILD_BATCH_SIZE 16)
   target_compile_options(ramie_interleave PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>")
   ramie_own_code(ramie_interleave)
 
@@ -368,6 +386,7 @@ function(ramie_add_example name source)
   add_executable(${program} "${source}")
   target_link_libraries(${program} PRIVATE ramie::ramie ${ARGN})
   ramie_own_code(${program})
+  ramie_compile_by_clang(${program})
   # gcc 12 takes the strings of a temporary that is made by designated initialisers, such as child_options{.id = "x"}, for
   # uninitialised where it unwinds.
   target_compile_options(${program} PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")

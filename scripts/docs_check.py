@@ -27,6 +27,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,7 @@ STANDARD_HEADERS = [
     "optional", "shared_mutex", "span", "stdexcept", "stop_token", "string", "thread", "utility", "variant", "vector", "unistd.h",
 ]  # fmt: skip
 PREAMBLE = "".join(f"#include <{name}>\n" for name in [*STANDARD_HEADERS, "ramie/ramie.hpp", "ramie/net.hpp"])
+WORTH_IT = [f"#include <ramie/{name}.hpp>\n#include <ramie/ramie.hpp>\n" for name in ("net", "parallel")]
 MARK = "=== block at line "
 
 
@@ -158,11 +160,18 @@ class Document:
             yield 1, PREAMBLE + "\n".join(lines + ["}); }", ""]), self.expected, True
 
 
-def precompile(options):
-    """Half of the time to compile statements goes into these headers: compiles them once for all documents."""
-    options.preamble.write_text(PREAMBLE, encoding="utf-8")
-    command = [options.compiler, *FLAGS, "-I", str(options.root), "-x", "c++-header", str(options.preamble)]
-    subprocess.run([*command, "-o", f"{options.preamble}.gch"], capture_output=True, check=False)  # who needs it will say what is wrong
+def precompile(options, headers):
+    """Half of the time to compile statements, and most of that for a program, goes into these headers: compiles them once."""
+    file = options.folder / f"precompiled_{len(options.precompiled)}.hpp"
+    file.write_text(headers, encoding="utf-8")
+    command = [options.compiler, *FLAGS, "-I", str(options.root), "-x", "c++-header", str(file), "-o", f"{file}.gch"]
+    subprocess.run(command, capture_output=True, check=False)  # who needs it will say what is wrong
+    options.precompiled[headers] = file
+
+
+def precompiled_of(source):
+    """What a program includes that is worth it. No other header, or it would not be noticed that it is missing."""
+    return next((headers for headers in (PREAMBLE, *WORTH_IT) if headers in source), None)
 
 
 def complaints_of(options, name, line, source, expected, is_run):
@@ -170,8 +179,8 @@ def complaints_of(options, name, line, source, expected, is_run):
     with tempfile.TemporaryDirectory() as folder:
         file, program = Path(folder) / "document.cpp", Path(folder) / "document"
         command = [options.compiler, *FLAGS, "-I", str(options.root)]
-        if source.startswith(PREAMBLE):
-            command += ["-include", str(options.preamble)]  # before it is included once more, which costs nothing
+        if (headers := precompiled_of(source)) in options.precompiled:
+            command += ["-include", str(options.precompiled[headers])]  # before it is included once more, which costs nothing
         file.write_text(source, encoding="utf-8")
         command += [str(file), str(options.library)]
         command += [f"-Wl,-rpath,{options.library.parent}", "-o", str(program)]
@@ -219,9 +228,10 @@ def main():
         except Wrong as wrong:
             complaints.append(f"{name}:{wrong.args[0]}: {wrong.args[1]}")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        options.preamble = Path(folder) / "preamble.hpp"
-        if any(source.startswith(PREAMBLE) for _, _, _, source, _, _ in jobs):
-            precompile(options)
+        options.folder, options.precompiled = Path(folder), {}
+        wanted = Counter(precompiled_of(source) for _, _, _, source, _, _ in jobs)
+        for headers in (headers for headers in wanted if headers is not None and wanted[headers] > 1):
+            precompile(options, headers)
         for found in pool.map(lambda job: complaints_of(*job), jobs):
             complaints += found
     for text in complaints:

@@ -1,4 +1,5 @@
 // Links over a simulated network of seeded loss, delay, reordering, doubling and cuts, and mistakes that this finds.
+// Computes.
 #include <ramie/cluster/link.hpp>
 
 #include "node.hpp"

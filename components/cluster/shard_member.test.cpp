@@ -1,6 +1,7 @@
 // The leases of shards against a simulated server and clock: nodes are stopped between any two calls for any time,
 // calls fail before or after they had their effect, nodes are killed. The judge of ./run cluster decides; mistakes that
 // are planted have to be found by it.
+// Computes.
 #include "shard_member.hpp"
 
 #include "soak/history.hpp"

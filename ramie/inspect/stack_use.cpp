@@ -100,16 +100,16 @@ struct gathered {
 };
 
 /// Adds one that has not ended. Its facts are read as dumps read them: it may go away meanwhile.
-void add_running(stack& s, gathered& all) {
+void add_running(stack& s, gathered& to) {
   const void* occupant = s.occupant.load(std::memory_order_acquire);
   task_facts who;
   if (occupant == nullptr) return;
   look_at_task(occupant, who);
   if (!who.known || !who.measures_stack || s.occupant.load(std::memory_order_acquire) != occupant) return;
   const std::string name =
-      who.name[0] != '\0' ? who.name.data() : readable(static_cast<const task_type*>(who.type), all.symbols);
+      who.name[0] != '\0' ? who.name.data() : readable(static_cast<const task_type*>(who.type), to.symbols);
   const std::size_t depth = painted_depth(s);
-  for (stack_use& one : all.found) {
+  for (stack_use& one : to.found) {
     if (one.name != name) continue;
     ++one.measured;
     if (depth <= one.most_bytes) return;
@@ -117,7 +117,7 @@ void add_running(stack& s, gathered& all) {
     one.usable_bytes = usable_size(s);
     return;
   }
-  all.found.push_back({name, 1, depth, usable_size(s)});
+  to.found.push_back({name, 1, depth, usable_size(s)});
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void for_each_stack_use(void (*visit)(void* context, const stack_use_row& row), 
 namespace ramie {
 
 std::vector<stack_use> stack_usage() {
-  const auto all = std::make_unique<detail::gathered>();  // too large for a small fiber's stack
+  const auto here = std::make_unique<detail::gathered>();  // too large for a small fiber's stack
   detail::for_each_stack_use(
       [](void* context, const detail::stack_use_row& row) {
         auto& to = *static_cast<detail::gathered*>(context);
@@ -186,13 +186,13 @@ std::vector<stack_use> stack_usage() {
                             row.measured.load(std::memory_order_relaxed), row.most.load(std::memory_order_relaxed),
                             row.usable.load(std::memory_order_relaxed)});
       },
-      all.get());
+      here.get());
   detail::for_each_stack(
       [](void* context, detail::stack& s) { detail::add_running(s, *static_cast<detail::gathered*>(context)); },
-      all.get());
-  std::sort(all->found.begin(), all->found.end(),
+      here.get());
+  std::sort(here->found.begin(), here->found.end(),
             [](const stack_use& a, const stack_use& b) { return a.most_bytes > b.most_bytes; });
-  return std::move(all->found);
+  return std::move(here->found);
 }
 
 }  // namespace ramie

@@ -1,3 +1,4 @@
+// Computes: all orders of few elements, and many elements in random ones.
 #include <ramie/parallel/compact.hpp>
 #include <ramie/parallel/merge.hpp>
 #include <ramie/parallel/partition.hpp>
