@@ -113,7 +113,7 @@ TEST(http_2, a_client_that_has_its_streams_reset_is_sent_away) {
       all +=
           frame(headers, end_stream | end_headers, id, get_root) + frame(window_update, 0, id, number(0x7fffffff, 4));
     EXPECT_EQ(goaway_of(ask(at.at(), all)), 11);  // ENHANCE_YOUR_CALM
-    EXPECT_LE(begun.load(), 100);
+    EXPECT_LE(begun.load(), 300);  // as many as may run at a time, and those whose end made room: 200 resets
     never.set();
     EXPECT_EQ(status_of(ask(at.at(), get("/"))), 200);
   });
