@@ -11,6 +11,7 @@
 #include <ramie/fiber/options.hpp>
 #include <ramie/fiber/parallel.hpp>
 #include <ramie/fiber/scope.hpp>
+#include <ramie/fiber/scoped_value.hpp>
 #include <ramie/fiber/spawn.hpp>
 #include <ramie/fiber/stop_token.hpp>
 #include <ramie/fiber/this_fiber.hpp>

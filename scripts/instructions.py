@@ -33,6 +33,7 @@ OPERATIONS = {
     "select with otherwise, nothing ready": (["operations", "--style", "select_nothing"], "--count", 20_000, 1),
     "message, four senders and receivers": (["mpmc", "--style", "channel"], "--messages", 40_000, 1),
     "tell": (["actors", "--style", "tell"], "--count", 40_000, 1),
+    "ask": (["actors", "--style", "ask"], "--count", 20_000, 1),
     "message to and fro between actors": (["pingpong", "--style", "actor"], "--messages", 20_000, 1),
     "mutex, lock and unlock": (["operations", "--style", "mutex"], "--count", 20_000, 1),
     "mutex, four fibers": (["mutex", "--style", "mutex"], "--count", 10_000, 4),

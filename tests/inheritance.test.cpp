@@ -172,6 +172,28 @@ TEST_P(children, end_with_the_deadline_around_them) {
   });
 }
 
+TEST_P(children, see_the_values_that_are_bound_around_them) {
+  static const scoped_value<int> bound;
+  in_runtime([] {
+    bound.with(1, [] {
+      bound.with(2, [] {
+        start([] {
+          EXPECT_EQ(bound.get(), 2);
+          bound.with(3, [] {
+            start([] { EXPECT_EQ(bound.get(), 3); });
+            this_fiber::yield();
+            EXPECT_EQ(bound.get(), 3);
+          });
+          EXPECT_EQ(bound.get(), 2);
+        });
+        EXPECT_EQ(bound.get(), 2);
+      });
+      start([] { EXPECT_EQ(bound.get(), 1); });
+    });
+    start([] { EXPECT_EQ(bound.find(), nullptr); });
+  });
+}
+
 TEST_P(children, end_when_their_owner_is_asked_to_stop) {
   in_runtime([] {
     channel<int> never;

@@ -12,6 +12,7 @@
 //     cancelled takes its own out, under `lock`, unless it is over already. So the handle and the buffers on the
 //     caller's stack are never used after `perform`.
 #include <ramie/curl.hpp>
+#include <ramie/fiber.hpp>
 #include <ramie/net.hpp>
 
 #include <curl/curl.h>
@@ -268,7 +269,9 @@ struct client::state {
 
 client::client(const client_options& options) : state_{std::make_unique<state>(options)} {
   // libcurl and OpenSSL run on its stack. A guess: several times what they are known to use.
-  state_->driver = spawn({.name = "curl", .stack_size = std::size_t{256} << 10}, [s = state_.get()] { s->drive(); });
+  state_->driver = without_scoped_values([&] {
+    return spawn({.name = "curl", .stack_size = std::size_t{256} << 10}, [s = state_.get()] { s->drive(); });
+  });
 }
 
 client::~client() {

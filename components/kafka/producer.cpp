@@ -12,6 +12,8 @@
 //     since deadlines end waits for one, and not those for a lock.
 #include "handle.hpp"
 
+#include <ramie/fiber.hpp>
+
 #include <list>
 #include <mutex>
 
@@ -183,7 +185,8 @@ producer::producer(const options& o) {
   rd_kafka_t* const made = c.make(RD_KAFKA_PRODUCER, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
   try {
     state_ = std::make_unique<state>(made);
-    state_->driver = spawn({.name = "kafka"}, [s = state_.get()] { s->drive(); });
+    state_->driver =
+        without_scoped_values([&] { return spawn({.name = "kafka"}, [s = state_.get()] { s->drive(); }); });
   } catch (...) {
     state_.reset();
     rd_kafka_destroy(made);

@@ -21,6 +21,8 @@
 
 #include "session.hpp"
 
+#include <ramie/fiber.hpp>
+
 #include <algorithm>
 #include <deque>
 #include <mutex>
@@ -122,7 +124,7 @@ struct shared_pool::state {
       s.to = fresh;
       ++counts.connected;
     }
-    s.reader = spawn([this, &s, fresh] { read(s, *fresh); });
+    s.reader = without_scoped_values([&] { return spawn([this, &s, fresh] { read(s, *fresh); }); });
     return fresh;
   }
 

@@ -11,6 +11,8 @@
 //     marks the connection as gone. The next caller makes another one. Bytes that were not sent go with their records.
 #include "wire.hpp"
 
+#include <ramie/fiber.hpp>
+
 #include <deque>
 #include <mutex>
 
@@ -63,7 +65,7 @@ struct client::state {
       to = fresh;
       ++counts.connected;
     }
-    reader = spawn([this, fresh] { read(*fresh); });
+    reader = without_scoped_values([&] { return spawn([this, fresh] { read(*fresh); }); });
     return fresh;
   }
   /// M3, M4.

@@ -8,6 +8,8 @@
 #include <ramie/actor/ref.hpp>
 
 #include <mutex>
+#include <new>
+#include <utility>
 
 namespace ramie {
 
@@ -28,6 +30,30 @@ void refuse_reply(waiter_ref who, reply_state& slot, const discarded& why) noexc
     slot.why = why.reason();
   }
   asker.go_on();
+}
+
+void handle_within(asked_by& origin, message& self, message_function act, actor_cell& c) {
+  struct taking_part {
+    asked_by& origin;
+    const message& self;
+    const bound_set* const bound = std::exchange(origin.bound, nullptr);
+    binding_chain* chain = nullptr;
+    ~taking_part() {
+      if (chain != nullptr) chain->inherited.store(nullptr, std::memory_order_relaxed);
+      if ((self.flags & message::kept) != 0) origin.bound = bound;
+      else let_go(bound);
+    }
+  } now{origin, self};
+  try {
+    now.chain = &extras_of(c).bindings;
+  } catch (const std::bad_alloc&) {  // as if its handler had thrown
+    discarded why{&c, letter_fate::failed, std::current_exception()};
+    act(self, message_verb::discard, &why);
+    self.flags &= static_cast<std::uint8_t>(~message::request);  // it has been answered
+    throw;
+  }
+  now.chain->inherited.store(now.bound, std::memory_order_relaxed);
+  act(self, message_verb::handle, &c);
 }
 
 exit_reason discarded::reason() const noexcept {

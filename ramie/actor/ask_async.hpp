@@ -16,6 +16,7 @@ namespace ramie::detail {
 
 template <class M, class Sink>
 struct async_ask_node : body_node<M> {
+  asked_by origin;
   Sink sink;
   template <class T>
   async_ask_node(T&& from, Sink&& to) : body_node<M>(std::forward<T>(from)), sink{std::move(to)} {}
@@ -53,8 +54,10 @@ void act_on_async_ask(message& self, message_verb verb, void* context) {
   using node_type = async_ask_node<M, Sink>;
   auto& node = static_cast<node_type&>(self);
   if (verb == message_verb::handle) {
-    payload_guard guard{node};
     auto& c = *static_cast<actor_cell*>(context);
+    if (node.origin.bound != nullptr) [[unlikely]]
+      return handle_within(node.origin, self, &act_on_async_ask<A, M, Sink>, c);
+    payload_guard guard{node};
     if constexpr (is_reply<R>) {
       const R later = call_handler<A, M>(c, node.body);
       if ((node.flags & message::kept) == 0) attach_sink<answer_of<A, M>>(c, later, node.sink);
@@ -67,7 +70,10 @@ void act_on_async_ask(message& self, message_verb verb, void* context) {
     }
     if ((node.flags & message::kept) == 0) std::destroy_at(&node.sink);
   } else if (verb == message_verb::discard || verb == message_verb::fail) {
-    if (verb == message_verb::discard) std::destroy_at(&node.body);
+    if (verb == message_verb::discard) {
+      std::destroy_at(&node.body);
+      node.origin.let_go();
+    }
     node.sink.set_exception(refusal_of(*static_cast<const discarded*>(context)));
     std::destroy_at(&node.sink);
   } else {
@@ -100,9 +106,10 @@ void ask_by_sink(actor_cell& c, T&& body, Sink sink, const steady::time_point* d
                                                                request_type{std::forward<T>(body), std::move(later)}),
                          deadline);
   } else {
-    c.post_async_request(make_message<async_ask_node<M, Sink>>(&act_on_async_ask<A, M, Sink>, message::request,
-                                                               std::forward<T>(body), std::move(sink)),
-                         deadline);
+    auto* node = make_message<async_ask_node<M, Sink>>(&act_on_async_ask<A, M, Sink>, message::request,
+                                                       std::forward<T>(body), std::move(sink));
+    node->origin.set();
+    c.post_async_request(node, deadline);
   }
 }
 

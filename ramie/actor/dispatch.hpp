@@ -91,18 +91,6 @@ void attach_asker(actor_cell& c, const reply<T>& later, asker<T>&& by) {
 template <class M>
 using tell_node = body_node<M>;
 
-/// Destroys the payload when the handler is through with it, unless it stashed the message.
-template <class Node>
-struct payload_guard {
-  Node& node;
-  explicit payload_guard(Node& n) noexcept : node{n} {}
-  payload_guard(const payload_guard&) = delete;
-  payload_guard& operator=(const payload_guard&) = delete;
-  ~payload_guard() {
-    if ((node.flags & message::kept) == 0) std::destroy_at(&node.body);
-  }
-};
-
 /// What the one who asked gets instead of a reply.
 std::exception_ptr refusal_of(const discarded& why) noexcept;
 template <class Request>
@@ -139,8 +127,12 @@ void act_on_tell(message& self, message_verb verb, void* context) {
   }
 }
 
+/// Handles a request that has one, by `act`, to which it looks like one without: the handler sees what the sender saw.
+void handle_within(asked_by& origin, message& self, message_function act, actor_cell& c);
+
 template <class M, class R>
 struct ask_node : body_node<M> {
+  asked_by origin;
   waiter_ref who;
   reply_slot<R>* slot;
   template <class T>
@@ -157,8 +149,10 @@ void act_on_ask(message& self, message_verb verb, void* context) {
   using R = reply_of<A, M>;
   auto& node = static_cast<ask_node<M, answer_of<A, M>>&>(self);
   if (verb == message_verb::handle) [[likely]] {
-    payload_guard guard{node};
     auto& c = *static_cast<actor_cell*>(context);
+    if (node.origin.bound != nullptr) [[unlikely]]
+      return handle_within(node.origin, self, &act_on_ask<A, M>, c);
+    payload_guard guard{node};
     if constexpr (is_reply<R>) {
       const R later = call_handler<A, M>(c, node.body);
       if ((node.flags & message::kept) == 0) attach_asker(c, later, {node.who, node.slot, nullptr});
@@ -173,6 +167,7 @@ void act_on_ask(message& self, message_verb verb, void* context) {
     refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
   } else if (verb == message_verb::discard) {
     std::destroy_at(&node.body);
+    node.origin.let_go();
     refuse_reply(node.who, *node.slot, *static_cast<const discarded*>(context));
   } else {
     describe_payload(node.body, verb, context);
@@ -205,6 +200,7 @@ RAMIE_ALWAYS_INLINE R send_and_wait(actor_cell& c, Node* node, reply_slot<R>& sl
         if (!c.wait_for_room(where, deadline)) throw_ask_timeout();
       } catch (...) {
         std::destroy_at(&node->body);
+        if constexpr (requires { node->origin.let_go(); }) node->origin.let_go();
         free_message(node);
         throw;
       }
@@ -237,6 +233,7 @@ RAMIE_ALWAYS_INLINE auto ask_and_wait(actor_cell& c, T&& body, const steady::tim
         c, node, slot, [](auto& n, waiter_ref who) { n.body.reply.core()->wait_anew(who); }, deadline, where);
   } else {
     auto* node = make_message<ask_node<M, R>>(&act_on_ask<A, M>, message::request, std::forward<T>(body), &slot);
+    node->origin.set();
     return send_and_wait<R, std::is_same_v<R, reply_of<A, M>>>(
         c, node, slot, [](ask_node<M, R>& n, waiter_ref who) RAMIE_LAMBDA_INLINE { n.who = who; }, deadline, where);
   }

@@ -7,6 +7,7 @@
 #include <ramie/actor/exit.hpp>
 #include <ramie/base/printing.hpp>
 #include <ramie/base/type_info.hpp>
+#include <ramie/task/bound.hpp>
 #include <ramie/task/current.hpp>
 #include <ramie/task/task.hpp>
 #include <ramie/task/task_memory.hpp>
@@ -124,6 +125,18 @@ struct body_node : message {
  protected:
   struct without_payload {};
   explicit body_node(without_payload) noexcept {}
+};
+
+/// Destroys the payload when the handler is through with it, unless it stashed the message.
+template <class Node>
+struct payload_guard {
+  Node& node;
+  explicit payload_guard(Node& n) noexcept : node{n} {}
+  payload_guard(const payload_guard&) = delete;
+  payload_guard& operator=(const payload_guard&) = delete;
+  ~payload_guard() {
+    if ((node.flags & message::kept) == 0) std::destroy_at(&node.body);
+  }
 };
 
 /// For the verbs `type` and `text`, whatever others there are.

@@ -4,6 +4,7 @@
 #include <ramie/base/deadline.hpp>
 #include <ramie/base/error.hpp>
 #include <ramie/channel/timer.hpp>
+#include <ramie/fiber/scoped_value.hpp>
 #include <ramie/fiber/spawn.hpp>
 
 #include <string>
@@ -14,7 +15,8 @@ namespace ramie {
 namespace detail {
 
 alarm_clock::alarm_clock(const char* name, alarm first)
-    : fiber_{spawn(fiber_options{.name = name}, [this, first] { run(first); })} {}
+    : fiber_{without_scoped_values([&] { return spawn(fiber_options{.name = name}, [this, first] { run(first); }); })} {
+}
 
 void alarm_clock::run(alarm now) {
   try {

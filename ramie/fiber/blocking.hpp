@@ -4,6 +4,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/fiber/fork_join.hpp>
 #include <ramie/machine/blocking_pool.hpp>
+#include <ramie/task/bound.hpp>
 #include <ramie/task/wait.hpp>
 
 #include <concepts>
@@ -31,12 +32,14 @@ struct blocking_call_of : blocking_call {
   std::optional<fork_result<F>> value{};
   std::exception_ptr failure{};
   atomic<std::uint64_t> waiter{0};  // the caller's wait; blocking_ended once the call is over
+  const bound_set* bound = bound_here();
 
   explicit blocking_call_of(F& function) noexcept : blocking_call{&call_it}, f{function} {}
 
   static void call_it(blocking_call& self) noexcept {
     auto& me = static_cast<blocking_call_of&>(self);
     try {
+      const called_within sees{me.bound};
       me.value.emplace(call_for_value(me.f));
     } catch (...) {
       me.failure = std::current_exception();

@@ -3,7 +3,7 @@
 
 #include <ramie/base/deadline.hpp>
 #include <ramie/fiber/fiber_task.hpp>
-#include <ramie/fiber/id.hpp>
+#include <ramie/fiber/this_fiber.hpp>
 
 #include <chrono>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <ramie/fiber/in_scope.hpp>
 #include <ramie/machine/backoff.hpp>
 #include <ramie/stack/pool.hpp>
+#include <ramie/task/bound.hpp>
 #include <ramie/task/clean_up.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/task/wait.hpp>
@@ -338,6 +339,12 @@ void* scope::take_chunk(std::size_t bytes, std::size_t alignment) {
   r.chunk_at += bytes;
   r.chunk_left -= bytes;
   return memory;
+}
+
+/// Children that are calls see what those see that are not.
+void scope::join_where_bound() noexcept {
+  const detail::bound_scope here{detail::bound_scope::as_at{this}};
+  run_children();
 }
 
 void scope::finish_join() {

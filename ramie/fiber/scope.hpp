@@ -13,6 +13,7 @@
 #include <ramie/fiber/options.hpp>
 #include <ramie/fiber/scope_child.hpp>
 #include <ramie/fiber/spawn.hpp>
+#include <ramie/task/bound.hpp>
 #include <ramie/task/region.hpp>
 
 #include <cstddef>
@@ -176,6 +177,11 @@ class scope {
 
   RAMIE_ALWAYS_INLINE void join_children() noexcept {
     used_.store_relaxed(joining_mark);  // children that a child adds meanwhile get other memory
+    if (newest_ != below_ && detail::binds()) [[unlikely]]
+      return join_where_bound();
+    run_children();
+  }
+  RAMIE_ALWAYS_INLINE void run_children() noexcept {
     // Children are adjacent in the deque. Any jobs above them are of a scope that came later and is not joined yet, or
     // of a fork around this join.
     if (newest_ != below_ && !detail::fork_is_youngest(*newest_)) [[unlikely]]
@@ -225,6 +231,7 @@ class scope {
   void* take_chunk(std::size_t bytes, std::size_t alignment);
   RAMIE_COLD void await_child(child& c) noexcept;
   RAMIE_COLD void finish_join();
+  RAMIE_COLD void join_where_bound() noexcept;
   RAMIE_COLD void end() noexcept;
 
   detail::word<std::uint64_t> session_;  // children are pushed in it; children elsewhere compare it with their worker's

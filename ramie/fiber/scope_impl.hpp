@@ -83,7 +83,10 @@ struct scope::fiber_child : detail::scope_child {
 
 template <class F>
 void scope::spawn_elsewhere(F& f, const fiber_options* options) {
-  if (detail::current_forks() == nullptr) return run_child(f);
+  if (detail::current_forks() == nullptr) {
+    const detail::bound_scope here{detail::bound_scope::as_at{this}};
+    return run_child(f);
+  }
   detail::task* t = detail::fiber_task<void, fiber_child<F>>::make_in_place(*this, f);
   auto& made = detail::placed<fiber_child<F>>(t);
   struct until_started {  // not a handler, as until_submitted

@@ -3,6 +3,7 @@
 
 #include <ramie/fiber/join_handle.hpp>
 #include <ramie/fiber/options.hpp>
+#include <ramie/task/bound.hpp>
 
 #include <concepts>
 #include <functional>
@@ -76,6 +77,8 @@ template <class Made, class Submit>
 auto submit_made(Made made, const fiber_options* options, Submit submit) {
   until_submitted owner{made.t};
   if (options != nullptr) apply_options(*made.t, *options);
+  if (binds()) [[unlikely]]
+    inherit_bound(*made.t);
   submit(made.t);
   owner.t = nullptr;
   return join_handle<typename Made::result>{made.t};

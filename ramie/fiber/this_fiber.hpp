@@ -1,17 +1,46 @@
-// What the running fiber can do and learn about itself. All of it works on plain threads, too.
+// What the running fiber can do and learn about itself, its identity among it. All of it works on plain threads, too.
 #pragma once
 
 #include <ramie/base/deadline.hpp>
-#include <ramie/fiber/id.hpp>
 #include <ramie/task/current.hpp>
 #include <ramie/task/suspend.hpp>
 
 #include <chrono>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <ostream>
 #include <source_location>
 #include <string_view>
 #include <thread>
+
+namespace ramie {
+
+/// Unique among live fibers and threads; may be reused after the fiber and its handle are gone. A default-constructed
+/// one identifies none. Functions of fork_join and children of a scope share the identity of their owner.
+class fiber_id {
+ public:
+  fiber_id() noexcept = default;
+  explicit fiber_id(const void* address) noexcept : address_{address} {}
+  friend bool operator==(fiber_id, fiber_id) noexcept = default;
+  friend std::strong_ordering operator<=>(fiber_id a, fiber_id b) noexcept {
+    return std::compare_three_way{}(a.address_, b.address_);
+  }
+  friend std::ostream& operator<<(std::ostream& out, fiber_id id) { return out << id.address_; }
+
+ private:
+  friend struct std::hash<fiber_id>;
+  const void* address_ = nullptr;
+};
+
+}  // namespace ramie
+
+template <>
+struct std::hash<ramie::fiber_id> {
+  std::size_t operator()(ramie::fiber_id id) const noexcept { return std::hash<const void*>{}(id.address_); }
+};
 
 namespace ramie::this_fiber {
 

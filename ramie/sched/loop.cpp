@@ -22,6 +22,7 @@
 #include <ramie/sched/fork_jobs.hpp>
 #include <ramie/sched/scheduler.hpp>
 #include <ramie/stack/overflow.hpp>
+#include <ramie/task/bound.hpp>
 #include <ramie/task/timer_queue.hpp>
 #include <ramie/task/wait_word.hpp>
 #include <ramie/worker/observing.hpp>
@@ -197,6 +198,7 @@ void run_task(worker* w, task* t, stack* here) noexcept {
       t->flags.fetch_or(task::ending_flag, std::memory_order_relaxed);
       extras->locals.destroy_all();
     }
+    if (binds()) end_bound(*t);
     if (extras->measures_stack) end_stack_use(*t, *here);
   }
   complete(t, here);

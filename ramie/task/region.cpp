@@ -39,20 +39,6 @@ bool lies_on(const stack& s, const void* place) noexcept {
   return s.top != nullptr && at >= lowest_usable(s) && at < s.top;
 }
 
-/// Where on the parent's stack the strand was forked: its fork frame, or the scope that the frame or the fiber belongs
-/// to. Null if that is not known to lie there: then the strand is in the regions that the parent is in at the moment.
-const void* fork_place(const task& strand) noexcept {
-  const stack* s = strand.parent == nullptr ? nullptr : strand.parent->where.load(std::memory_order_relaxed);
-  const void* place;
-  if ((strand.flags.load(std::memory_order_relaxed) & task::child_flag) != 0) {
-    place = scope_place_of(strand).of_scope;
-  } else {
-    const fork_frame* const frame = static_cast<const strand_task&>(strand).frame;
-    place = s == nullptr || lies_on(*s, frame) ? frame : static_cast<const owned_frame*>(frame)->owner;
-  }
-  return s == nullptr || lies_on(*s, place) ? place : nullptr;
-}
-
 /// Does a failed scope of `t` lie around `place` (null: what `t` itself does now), further in than `fence`, and was it
 /// made with that many exceptions in flight?
 bool inside_stopped(const task& t, const char* place, const char* fence, std::uint32_t in_flight) noexcept {
@@ -104,6 +90,18 @@ const void* look_outwards(region_chain& chain, const void* place, std::uint32_t&
 }
 
 }  // namespace
+
+const void* fork_place(const task& strand) noexcept {
+  const stack* s = strand.parent == nullptr ? nullptr : strand.parent->where.load(std::memory_order_relaxed);
+  const void* place;
+  if ((strand.flags.load(std::memory_order_relaxed) & task::child_flag) != 0) {
+    place = scope_place_of(strand).of_scope;
+  } else {
+    const fork_frame* const frame = static_cast<const strand_task&>(strand).frame;
+    place = s == nullptr || lies_on(*s, frame) ? frame : static_cast<const owned_frame*>(frame)->owner;
+  }
+  return s == nullptr || lies_on(*s, place) ? place : nullptr;
+}
 
 /// Of the calling thread, whose worker `w` is.
 static std::uint32_t in_flight_on(const worker_base* w) noexcept {

@@ -81,6 +81,9 @@ void cancel_strands_if_over(const inspection& during, const stack& top) noexcept
 /// True if nothing bounds it: no region, no stopped scope, no stop request, no end. A cheaper check for the usual
 /// case. As above.
 bool is_unlimited(const task& t) noexcept;
+/// Where on the parent's stack the strand was forked: its fork frame, or the scope that the frame or the fiber belongs
+/// to. Null if that is not known to lie there: then the strand is in the regions that the parent is in at the moment.
+const void* fork_place(const task& strand) noexcept;
 /// The limits of the calling code, a fiber's or a plain thread's.
 limits limits_here() noexcept;
 /// Whether a wait of the calling code would be cancelled.

@@ -11,6 +11,7 @@
 
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/config.hpp>
+#include <ramie/task/bindings.hpp>
 #include <ramie/task/local_table.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/task/strands.hpp>
@@ -56,7 +57,13 @@ struct task_extras {
   bool measures_stack = false;       // its stack was painted, see stack_use_table.hpp
   std::optional<std::stop_source> stop;
   region_chain regions;
+  binding_chain bindings;
   local_table locals;
+
+  task_extras() = default;
+  task_extras(const task_extras&) = delete;
+  task_extras& operator=(const task_extras&) = delete;
+  ~task_extras() { let_go(bindings.inherited.load(std::memory_order_relaxed)); }
 };
 
 struct task {
