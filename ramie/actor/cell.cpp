@@ -46,8 +46,7 @@
 namespace ramie::detail {
 
 actor_cell* this_actor() noexcept {
-  const worker_base* w = current_worker();
-  task* t = w == nullptr ? nullptr : w->running_task();
+  task* t = running_task_here();
   while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
   return t != nullptr && t->type->kind == task_kind::resident ? static_cast<actor_cell*>(t) : nullptr;
 }

@@ -23,8 +23,7 @@ namespace ramie {
 namespace detail {
 
 task* this_task() noexcept {
-  worker_base* w = current_worker();
-  task* t = w == nullptr ? nullptr : w->running_task();
+  task* t = running_task_here();
   while (t != nullptr && (t->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0) t = t->parent;
   return t;
 }
@@ -273,10 +272,7 @@ fiber_id get_id() noexcept {
   return fiber_id{&own_address};
 }
 
-std::string_view name() noexcept {
-  const detail::worker_base* w = detail::current_worker();
-  return detail::name_of(w == nullptr ? nullptr : w->running_task());
-}
+std::string_view name() noexcept { return detail::name_of(detail::running_task_here()); }
 
 bool stop_requested() noexcept { return detail::is_to_stop(); }
 

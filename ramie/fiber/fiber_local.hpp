@@ -14,7 +14,7 @@ namespace ramie {
 
 namespace detail {
 
-/// Never given twice.
+/// Never given twice; not 0.
 [[nodiscard]] std::uint64_t new_local_key() noexcept;
 /// The value of the calling fiber or plain thread. Null if it has none.
 [[nodiscard]] local_node* find_local(std::uint64_t key) noexcept;

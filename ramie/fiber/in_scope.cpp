@@ -30,8 +30,7 @@ bool scope_body::tolerates(std::exception_ptr& failure) noexcept {
     if (rank == failure_rank::cancelled) cut_off_.store(true, std::memory_order_relaxed);
     return true;
   }
-  const worker_base* const w = current_worker();
-  const char* const child = name_of(w == nullptr ? nullptr : w->running_task());
+  const char* const child = name_of(running_task_here());
   std::exception_ptr thrown;
   call_quietly([&] {
     if (!options_.on_failure) return tell(failure, child);

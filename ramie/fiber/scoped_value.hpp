@@ -4,6 +4,7 @@
 #include <ramie/base/atomic.hpp>
 #include <ramie/base/config.hpp>
 #include <ramie/fiber/cancellation.hpp>
+#include <ramie/fiber/fiber_local.hpp>
 #include <ramie/task/bound.hpp>
 
 #include <concepts>
@@ -83,7 +84,7 @@ class scoped_value {
   [[nodiscard]] std::uint64_t key() const noexcept {
     std::uint64_t k = key_.load(std::memory_order_relaxed);
     if (k != 0) return k;
-    const std::uint64_t made = detail::new_bound_key();
+    const std::uint64_t made = detail::new_local_key();
     return key_.compare_exchange_strong(k, made, std::memory_order_relaxed) ? made : k;
   }
 

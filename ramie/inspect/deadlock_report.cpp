@@ -15,7 +15,6 @@ namespace ramie::detail {
 
 namespace {
 constexpr std::size_t fibers_listed_most = 100;
-constexpr std::size_t frames_most = 24;
 constexpr int exit_status = 2;
 constexpr int depth_most = 64;  // of children of children: the memory is read as it is
 
@@ -36,7 +35,7 @@ void write_root(text_writer& out, const task_facts& child) noexcept {
 void report_deadlock(const scheduler& of) noexcept {
   std::vector<fiber_facts> fibers;
   std::size_t left_out = 0;
-  for_each_on_stack(of, frames_most, [&](const fiber_facts& f) {
+  for_each_on_stack(of, report_frames_most, [&](const fiber_facts& f) {
     if (f.state != fiber_facts::doing::waits) return;
     try {
       if (fibers.size() == fibers_listed_most) ++left_out;

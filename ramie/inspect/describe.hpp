@@ -41,6 +41,7 @@ void write_descriptor(text_writer& out, int fd, bool writes) noexcept;
 /// The address of its peer if it has one, else its own; "" if it has none. Throws std::bad_alloc. Any thread.
 [[nodiscard]] std::string address_of_descriptor(int fd);
 
+constexpr std::size_t report_frames_most = 24;  // of a fiber; a guess
 /// Calls visit(facts) for each fiber, actor and child of `of` that has begun and not ended. Any thread.
 template <class Visit>
 void for_each_on_stack(const scheduler& of, std::size_t frames_most, Visit visit) {

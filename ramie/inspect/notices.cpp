@@ -20,7 +20,6 @@ namespace {
 // Guesses: a few lines, and not more than fits an error's paragraph.
 constexpr std::size_t lines_most = 8;
 constexpr std::size_t bytes_most = 4096;
-constexpr std::size_t notice_frames_most = 24;
 
 constexpr const char* blocking_reason = "blocking call";
 
@@ -42,7 +41,7 @@ const char* remedy_for(const fiber_facts& f) noexcept {
 
 void tell_of_stopping_handle(const char* fiber_name, const void* returns_to) noexcept {
   if (!may_notice(reinterpret_cast<std::uintptr_t>(returns_to))) return;
-  std::array<std::uintptr_t, notice_frames_most> pcs;
+  std::array<std::uintptr_t, report_frames_most> pcs;
   const std::size_t calls = own_calls(pcs.data(), pcs.size());
   text_writer out{STDERR_FILENO, bytes_most, notice_seconds_most};
   out << "ramie: notice: fiber ";
@@ -129,7 +128,7 @@ void trace_overflow(const stack& s, const void* machine_context) noexcept {
   static std::atomic_flag busy = ATOMIC_FLAG_INIT;
   alignas(symbol_finder) static std::array<std::byte, sizeof(symbol_finder)> memory;
   static std::array<char, 1024> program;
-  static std::array<std::uintptr_t, notice_frames_most> pcs;
+  static std::array<std::uintptr_t, report_frames_most> pcs;
   if (busy.test_and_set(std::memory_order_acquire)) return;
   const ssize_t path_size = ::readlink("/proc/self/exe", program.data(), program.size() - 1);
   program[path_size > 0 ? static_cast<std::size_t>(path_size) : 0] = '\0';

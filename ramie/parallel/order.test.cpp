@@ -1,4 +1,4 @@
-// Computes: all orders of few elements, and many elements in random ones.
+// Computes.
 #include <ramie/parallel/compact.hpp>
 #include <ramie/parallel/merge.hpp>
 #include <ramie/parallel/partition.hpp>

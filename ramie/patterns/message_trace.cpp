@@ -74,8 +74,7 @@ std::string words_for(const actor_cell& c) {
 
 std::string words_for_sender(const actor_cell* from) {
   if (from != nullptr) return words_for(*from);
-  const worker_base* const w = current_worker();
-  const task* const fiber = w == nullptr ? nullptr : w->running_task();
+  const task* const fiber = running_task_here();
   if (fiber == nullptr) return "a thread";
   const char* const name = name_of(fiber);
   return *name == '\0' ? std::string{"a fiber"} : "fiber \"" + std::string{name} + '"';

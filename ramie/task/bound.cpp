@@ -2,7 +2,6 @@
 
 #include <ramie/base/assert.hpp>
 #include <ramie/base/error.hpp>
-#include <ramie/stack/pool.hpp>
 #include <ramie/task/current.hpp>
 #include <ramie/task/region.hpp>
 #include <ramie/task/task.hpp>
@@ -26,11 +25,6 @@ RAMIE_NOINLINE binding_chain& bindings_of_thread() noexcept {
   return chain;
 }
 
-/// The fiber, strand or actor that runs here; null in a plain thread's, or a worker's own, code.
-task* running_here() noexcept {
-  const worker_base* const w = current_worker();
-  return w == nullptr ? nullptr : w->running_task();
-}
 binding_chain& own_bindings(task* t) { return t == nullptr ? bindings_of_thread() : extras_of(*t).bindings; }
 
 struct view {
@@ -74,17 +68,11 @@ const bound_set* outside_of(const task& t) noexcept {
   return nullptr;
 }
 
-bool has_on_stack(const task& t, const void* place) noexcept {
-  const stack* const s = t.where.load(std::memory_order_relaxed);
-  const auto* const at = static_cast<const char*>(place);
-  return s != nullptr && s->top != nullptr && at >= lowest_usable(*s) && at < s->top;
-}
-
 }  // namespace
 
 const bound_set* bound_here() noexcept {
   if (!binds()) return nullptr;
-  task* const t = running_here();
+  task* const t = running_task_here();
   if (t == nullptr) return innermost_of(bindings_of_thread()).sees;
   task_extras* const extras = t->extras.load(std::memory_order_acquire);
   if (extras != nullptr)
@@ -99,19 +87,12 @@ const bound_set* bound_here() noexcept {
   return found;
 }
 
-const bound_set* keep_bound() noexcept { return keep(bound_here()); }
-
 const bound_value* find_bound(std::uint64_t key) noexcept {
   const bound_set* const seen = bound_here();
   if (seen != nullptr)
     for (std::uint32_t i = 0; i < seen->count; ++i)
       if (seen->values()[i]->key == key) return seen->values()[i];
   return nullptr;
-}
-
-std::uint64_t new_bound_key() noexcept {
-  static atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void inherit_bound(task& t) {
@@ -151,7 +132,7 @@ void bound_scope::open(binding_chain& chain, task* t, const bound_set* sees) noe
 
 bound_scope::bound_scope(const bound_value* made) {
   std::unique_ptr<const bound_value> owner{made};
-  task* const t = running_here();
+  task* const t = running_task_here();
   binding_chain& chain = own_bindings(t);
   if (!binds()) bindings_in_use.store(true, std::memory_order_relaxed);
   open(chain, t, make_set(bound_here(), owner.release()));
@@ -159,21 +140,18 @@ bound_scope::bound_scope(const bound_value* made) {
 
 bound_scope::bound_scope(nothing /*unused*/) {
   if (bound_here() == nullptr) return;
-  task* const t = running_here();
+  task* const t = running_task_here();
   open(own_bindings(t), t, nullptr);
 }
 
 bound_scope::bound_scope(as_at where) noexcept {
-  task* const t = running_here();
+  task* const t = running_task_here();
   const bound_set* sees = nullptr;
   if (t == nullptr) {
     // The places on a plain thread's stack are not known; its children are calls, and its chain is its own.
     sees = around(bindings_of_thread(), where.place).sees;
   } else {
-    const task* at = t;
-    while (at != nullptr && !has_on_stack(*at, where.place))
-      at = (at->flags.load(std::memory_order_relaxed) & task::strand_flag) != 0 ? at->parent : nullptr;
-    if (at != nullptr) {
+    if (const task* const at = nearest_owner(t, where.place); at != nullptr) {
       task_extras* const extras = at->extras.load(std::memory_order_acquire);
       const view found = extras == nullptr ? view{nullptr, false} : around(extras->bindings, where.place);
       sees = found.is_all ? found.sees : outside_of(*at);

@@ -9,12 +9,8 @@ namespace ramie::detail {
 
 /// What the calling code sees, or null. It stays as long as that code is inside the binding, or its fiber lives.
 [[nodiscard]] const bound_set* bound_here() noexcept;
-/// The same with a reference for the caller.
-[[nodiscard]] const bound_set* keep_bound() noexcept;
 /// That of this key that the calling code sees, or null.
 [[nodiscard]] const bound_value* find_bound(std::uint64_t key) noexcept;
-/// Never given twice; not 0.
-[[nodiscard]] std::uint64_t new_bound_key() noexcept;
 
 /// B2: lets `t`, which was not submitted yet, see what the caller sees. Throws std::bad_alloc.
 void inherit_bound(task& t);
@@ -26,7 +22,7 @@ struct asked_by {
   const bound_set* bound = nullptr;
   RAMIE_ALWAYS_INLINE void set() noexcept {
     if (binds()) [[unlikely]]
-      bound = keep_bound();
+      bound = keep(bound_here());
   }
   RAMIE_ALWAYS_INLINE void let_go() noexcept {
     if (bound != nullptr) [[unlikely]]

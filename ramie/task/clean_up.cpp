@@ -15,8 +15,7 @@ bool clean_up::begin() {
   open_ = true;
   const limits bounds = limits_here();
   if (!bounds.stopped && !bounds.is_late()) {
-    const worker_base* const w = current_worker();
-    if (const task* const t = w == nullptr ? nullptr : w->running_task(); t != nullptr) take_back_refused_wait(*t);
+    if (const task* const t = running_task_here(); t != nullptr) take_back_refused_wait(*t);
     return true;
   }
   end();

@@ -93,4 +93,11 @@ RAMIE_ALWAYS_INLINE worker_base* current_worker() noexcept {
   return w;
 }
 
+/// The task that the calling code is part of: a fiber, an actor, a fork job; null in a plain thread's, or a worker's
+/// own, code.
+[[nodiscard]] RAMIE_ALWAYS_INLINE task* running_task_here() noexcept {
+  const worker_base* const w = current_worker();
+  return w == nullptr ? nullptr : w->running_task();
+}
+
 }  // namespace ramie::detail

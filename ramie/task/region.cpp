@@ -201,12 +201,16 @@ bool is_to_stop() noexcept {
   return bounds.stopped || (draining && !bounds.shielded) || bounds.is_late();
 }
 
-task* owner_of_place(const void* place) noexcept {
-  worker_base* w = current_worker();
-  for (task* t = w == nullptr ? nullptr : w->running_task(); t != nullptr; t = t->parent) {
+task* nearest_owner(task* t, const void* place) noexcept {
+  for (; t != nullptr; t = t->parent) {
     const stack* s = t->where.load(std::memory_order_relaxed);
     if (s != nullptr && lies_on(*s, place)) return t;
   }
+  return nullptr;
+}
+
+task* owner_of_place(const void* place) noexcept {
+  if (task* const near = nearest_owner(running_task_here(), place); near != nullptr) return near;
   struct looked_for {
     const void* place;
     task* owner = nullptr;
@@ -297,8 +301,7 @@ void close_region(region& r) noexcept {
 }
 
 region_chain& own_regions() {
-  const worker_base* const w = current_worker();
-  task* const t = w == nullptr ? nullptr : w->running_task();
+  task* const t = running_task_here();
   return t == nullptr ? chain_of_thread() : extras_of(*t).regions;  // a thread, or a worker's own code
 }
 

@@ -104,6 +104,8 @@ struct stopped_scope {
 void add_stopped(stopped_scope& s) noexcept;
 void remove_stopped(stopped_scope& s) noexcept;
 
+/// `t`, or the nearest of the tasks that it is a strand of, on whose stack `place` lies; null if there is none.
+task* nearest_owner(task* t, const void* place) noexcept;
 /// The fiber on whose stack `place` lies: most often the calling one, or one that it is a strand of; otherwise all
 /// stacks are searched. Null if there is none. The caller knows that what lies there stays.
 task* owner_of_place(const void* place) noexcept;
